@@ -1,0 +1,1 @@
+"""Loopwright: a compiler for array functions written in Python."""

@@ -1,0 +1,1 @@
+"""CPU code through LLVM: emitter, vector math, runtime, entry and caches."""

@@ -1,0 +1,1 @@
+"""Index and value expressions, the words that the tensor, loop and flat levels share."""

@@ -1,0 +1,1 @@
+"""Level 1: the traced function as let-bound equations over typed arrays."""

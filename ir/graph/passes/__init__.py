@@ -1,0 +1,1 @@
+"""Rewrites of the graph; `pipeline` lists them in order."""

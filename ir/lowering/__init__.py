@@ -1,0 +1,1 @@
+"""From one level to the next; the only files in `ir` that see two levels."""

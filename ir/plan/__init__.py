@@ -1,0 +1,1 @@
+"""Level 5: the whole function as kernel calls over an arena."""

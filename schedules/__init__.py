@@ -1,0 +1,1 @@
+"""Schedule primitives (rewrites of the loop program) and the default schedules."""

@@ -1,0 +1,1 @@
+"""Default schedules, one file per class of kernel."""

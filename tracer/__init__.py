@@ -1,0 +1,1 @@
+"""Turns a Python function over arrays into a graph."""

@@ -1,0 +1,1 @@
+"""Pictures: decoding, resizing and the preprocessing that networks expect."""
