@@ -167,7 +167,7 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class ArgReduce:
-    """"max" or "min" along one axis: the first position (int64) of it; the first NaN wins."""
+    """The first position (int64) of the "max" or "min" along one axis; the first NaN wins."""
 
     name: str
     axis: int
