@@ -142,6 +142,11 @@ def _divide_out(index: Index, divisor: int) -> tuple[Index, Index]:
     return Index(index.const // divisor, q), Index(index.const % divisor, r)
 
 
+def _periods(rest: Index, divisor: int) -> list[int]:
+    """Common factors of the divisor and some coefficient, largest first."""
+    return sorted({gcd(divisor, c) for _, c in rest.terms} - {1, divisor}, reverse=True)
+
+
 def floor_divide(index: Index, divisor: int, ranges: Ranges = NO_RANGES) -> Index:
     """floor(index / divisor) for a positive divisor."""
     if divisor <= 0:
@@ -157,6 +162,12 @@ def floor_divide(index: Index, divisor: int, ranges: Ranges = NO_RANGES) -> Inde
     if common > 1:
         inner = Index(rest.const // common, tuple((a, c // common) for a, c in rest.terms))
         return add(quotient, floor_divide(inner, divisor // common, ranges))
+    # floor((g*x + r) / (g*d)) = floor(x / d) where 0 <= r < g
+    for common in _periods(rest, divisor):
+        whole, part = _divide_out(rest, common)
+        low, high = bounds(part, ranges)
+        if 0 <= low and high < common:
+            return add(quotient, floor_divide(whole, divisor // common, ranges))
     # floor((floor(x/a) + k) / b) = floor((x + k*a) / (a*b))
     if len(rest.terms) == 1:
         atom, c = rest.terms[0]
@@ -176,6 +187,12 @@ def modulo(index: Index, divisor: int, ranges: Ranges = NO_RANGES) -> Index:
     low, high = bounds(rest, ranges)
     if isinstance(low, int) and isinstance(high, int) and low // divisor == high // divisor:
         return add(rest, -divisor * (low // divisor))
+    # (g*x + r) % (g*d) = g * (x % d) + r where 0 <= r < g
+    for common in _periods(rest, divisor):
+        whole, part = _divide_out(rest, common)
+        low, high = bounds(part, ranges)
+        if 0 <= low and high < common:
+            return add(scale(modulo(whole, divisor // common, ranges), common), part)
     # (x % (m*d) + r) % d = (x + r) % d
     for position, (atom, c) in enumerate(rest.terms):
         if isinstance(atom, Mod) and atom.divisor % divisor == 0:

@@ -127,3 +127,20 @@ def _rebuild(
 def const(value: object, dtype: np.dtype) -> Const:
     """A literal of the given type."""
     return Const(np.asarray(value).astype(dtype)[()], dtype)
+
+
+def rewrite_with_index(
+    roots: Sequence[Value],
+    index: Sequence[Index],
+    leaf: Callable[[Value], Value | None] = lambda value: None,
+    mapping: Mapping[Symbol, Index] | None = None,
+    ranges: Ranges = NO_RANGES,
+) -> tuple[tuple[Value, ...], tuple[Index, ...]]:
+    """Values and the index they are written to, rewritten together (shared nodes stay shared)."""
+    inside = [d for i in index for d in dynamics(i)]
+    new = rewrite((*roots, *(d.value for d in inside)), leaf, mapping, ranges)
+    changed = {
+        d: replace(d, value=value) if value is not d.value else d
+        for d, value in zip(inside, new[len(roots) :], strict=True)
+    }
+    return new[: len(roots)], tuple(substitute(i, mapping or {}, ranges, changed) for i in index)
