@@ -38,7 +38,7 @@ _loaded: Runtime | None = None
 
 
 def compile_glue(text: str) -> bytes:
-    """Compile code that only calls other code (runtime, entry, plan): compiled fast, not for speed."""
+    """Compile code that only calls other code: fast to compile rather than to run."""
     return host.compile_object(text, Target.host(), level=0, tidy=True)
 
 
