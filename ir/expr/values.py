@@ -126,7 +126,7 @@ def _rebuild(
 
 def const(value: object, dtype: np.dtype) -> Const:
     """A literal of the given type."""
-    return Const(np.asarray(value).astype(dtype)[()], dtype)
+    return Const(dtype.type(np.asarray(value).astype(dtype)), dtype)
 
 
 def rewrite_with_index(
