@@ -168,6 +168,8 @@ class _Evaluation:
                 operands = np.broadcast_arrays(*(self.done[id(a), id(at)] for a in args))
                 return np.asarray(apply(name, tuple(operands), dtype))
             case Load(buffer, index):
+                if 0 in at.shape:
+                    return np.zeros(at.shape, buffer.dtype)
                 return self.read(buffer, tuple(self.index(i, at) for i in index))
             case FromIndex(index, dtype):
                 return self.index(index, at).astype(dtype)

@@ -234,6 +234,8 @@ class _Run:
 
     def offsets(self, definition: Definition, points: Points) -> Offsets:
         """Where the outputs are written."""
+        if 0 in points.shape:
+            return np.zeros(points.shape, np.int64)
         positions = evaluate_indices(definition.index, points, self.memory.read)
         offsets = [self.memory.offsets(b, tuple(positions)) for b in definition.outputs]
         return np.broadcast_to(offsets[0], points.shape)

@@ -34,6 +34,9 @@ def position(value: Value, extent: int, mode: IndexMode, code: int, ranges: ix.R
             return Position(known)
         if low >= -extent and high < 0 and mode != "clip":
             return Position(ix.add(known, extent))
+    if mode == "wrap" and value.dtype == dtypes.UINT64:
+        value = Op("mod", (value, const(extent, dtypes.UINT64)), dtypes.UINT64)
+        return Position(_dynamic(Op("cast", (value,), _INT), extent))
     wide = _widen(value, extent)
     zero, last = const(0, _INT), const(extent - 1, _INT)
     if mode == "clip":

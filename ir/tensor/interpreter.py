@@ -63,6 +63,8 @@ def _values(
 
 def _offsets(definition: Definition, points: Points, memory: Memory) -> Array:
     """Where the outputs are written."""
+    if 0 in points.shape:
+        return np.zeros(points.shape, np.int64)
     positions = evaluate_indices(definition.index, points, memory.read)
     offsets = [memory.offsets(b, tuple(positions)) for b in definition.outputs]
     for other in definition.outputs[1:]:
