@@ -48,15 +48,18 @@ def independent(definition: Definition) -> bool:
     """Whether the definition's points may be evaluated in any order along spatial axes.
 
     False for updates whose target is computed at run time or may be named twice, and for
-    definitions that read their own output.
+    definitions that read their own output elsewhere than along a scan.
     """
     if any(dynamics(i) for i in definition.index):
         return False
-    if reads(definition) & set(definition.outputs):
-        written = tuple(definition.index)
-        own = (v for v in loads(definition.values) if v.buffer in definition.outputs)
-        if any(load.index != written for load in own):
-            return False
+    scanned = {axis.symbol for axis in definition.axes if axis.kind is AxisKind.SCAN}
+    for load in loads(definition.values):
+        if load.buffer not in definition.outputs:
+            continue
+        for read, written in zip(load.index, definition.index, strict=True):
+            along = ix.symbols(read) | ix.symbols(written)
+            if read != written and (not along or not along <= scanned):
+                return False
     return not definition.update or _injective(definition)
 
 
@@ -136,20 +139,21 @@ def require_reorder(loops: tuple[LoopPlace, ...]) -> None:
     """Refuses an exchange of nested loops that would change the meaning."""
     for place in loops:
         for block in below(place.loop):
-            found = kinds(block, place.loop.symbol)
-            if AxisKind.SCAN in found:
-                raise _refusal(
-                    place, block, "a scan goes in order", "leave its loop in place", "reorder_scan"
-                )
-            if found:
+            if kinds(block, place.loop.symbol):
                 _require_independent(place, block)
         _require_no_carried(place, private=True)
 
 
-def require_reduce_order(block: Block, old: tuple[For, ...], new: tuple[For, ...]) -> None:
-    """Refuses a new order of reduce loops where the order of the terms is part of the meaning."""
-    symbols = [loop.symbol for loop in old if AxisKind.REDUCE in kinds(block, loop.symbol)]
-    after = [loop.symbol for loop in new if AxisKind.REDUCE in kinds(block, loop.symbol)]
+def require_term_order(block: Block, old: tuple[For, ...], new: tuple[For, ...]) -> None:
+    """Refuses a new order of scan loops, and of reduce loops where the order of terms matters."""
+    if _along(block, old, AxisKind.SCAN) != _along(block, new, AxisKind.SCAN):
+        raise ScheduleError(
+            f"{block.name} is a scan, its iterations follow one another",
+            block.definition.source,
+            "keep the order of its scan loops",
+            code="reorder_scan",
+        )
+    symbols, after = _along(block, old, AxisKind.REDUCE), _along(block, new, AxisKind.REDUCE)
     if symbols != after and not may_reassociate(block.definition):
         raise ScheduleError(
             f"the terms of {block.name} would be combined in another order than the program's",
@@ -157,6 +161,10 @@ def require_reduce_order(block: Block, old: tuple[For, ...], new: tuple[For, ...
             "keep the order of its reduce loops, or allow reassociation by precision='default'",
             code="reorder_reduce",
         )
+
+
+def _along(block: Block, loops: tuple[For, ...], kind: AxisKind) -> list[Symbol]:
+    return [loop.symbol for loop in loops if kind in kinds(block, loop.symbol)]
 
 
 def _require_independent(place: LoopPlace, block: Block) -> None:

@@ -10,7 +10,7 @@ from ..ir.expr.nodes import Symbol
 from ..ir.loop.nodes import For, LoopKind, LoopProgram
 from . import find
 from .find import LoopName, LoopPlace
-from .legality import carried, require_reduce_order, require_reorder
+from .legality import carried, kinds, require_reorder, require_term_order
 from .trees import fresh, nest, put, rebind
 
 
@@ -22,6 +22,13 @@ def split(program: LoopProgram, loop: LoopName, factor: int) -> LoopProgram:
     The guard appears only if `factor` does not divide the extent. Refused when: the factor is not
     a positive integer (split_factor); the loop is not serial (marked_loop).
     """
+    return split_into(program, loop, factor)[0]
+
+
+def split_into(
+    program: LoopProgram, loop: LoopName, factor: int
+) -> tuple[LoopProgram, Symbol, Symbol]:
+    """`split`, with the symbols of the outer and the inner loop."""
     place = find.loop(program, loop)
     if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
         raise ScheduleError(
@@ -31,13 +38,6 @@ def split(program: LoopProgram, loop: LoopName, factor: int) -> LoopProgram:
             code="split_factor",
         )
     _require_serial(place, "split")
-    return split_into(program, place, factor)[0]
-
-
-def split_into(
-    program: LoopProgram, place: LoopPlace, factor: int
-) -> tuple[LoopProgram, Symbol, Symbol]:
-    """`split` for callers that hold the place: also gives the outer and the inner symbol."""
     old = place.loop
     taken = _names_around(place)
     outer = Symbol(fresh(f"{old.symbol.name}.o", taken))
@@ -58,8 +58,13 @@ def fuse(program: LoopProgram, outer: LoopName, inner: LoopName) -> LoopProgram:
         for i in 2: for j in 3: A(i, j)   ->   for i*j in 6: A(i*j // 3, i*j % 3)
 
     Refused when: `inner` is not the whole body of `outer` (fuse_nesting); one of them is not
-    serial (marked_loop).
+    serial (marked_loop); a block has axes of different kinds along them (fuse_kinds).
     """
+    return fuse_into(program, outer, inner)[0]
+
+
+def fuse_into(program: LoopProgram, outer: LoopName, inner: LoopName) -> tuple[LoopProgram, Symbol]:
+    """`fuse`, with the symbol of the new loop."""
     a = find.loop(program, outer)
     b = find.loop(program, inner)
     if a.loop.body != (b.loop,):
@@ -71,6 +76,15 @@ def fuse(program: LoopProgram, outer: LoopName, inner: LoopName) -> LoopProgram:
         )
     _require_serial(a, "fuse")
     _require_serial(b, "fuse")
+    for block in find.below(b.loop):
+        if len(kinds(block, a.loop.symbol) | kinds(block, b.loop.symbol)) > 1:
+            raise ScheduleError(
+                f"{a.loop.symbol.name!r} and {b.loop.symbol.name!r} go along axes of different "
+                f"kinds of {block.name}",
+                block.definition.source,
+                "fuse spatial loops with spatial ones, reduce loops with reduce loops",
+                code="fuse_kinds",
+            )
     taken = _names_around(a)
     symbol = Symbol(fresh(f"{a.loop.symbol.name}*{b.loop.symbol.name}", taken))
     extent = b.loop.extent
@@ -83,7 +97,7 @@ def fuse(program: LoopProgram, outer: LoopName, inner: LoopName) -> LoopProgram:
         b.loop.symbol: ix.modulo(ix.of(symbol), divisor, known),
     }
     body = rebind(b.loop.body, mapping, around)
-    return put(program, a.path, replace(new, body=body))
+    return put(program, a.path, replace(new, body=body)), symbol
 
 
 def reorder(program: LoopProgram, *order: LoopName) -> LoopProgram:
@@ -129,7 +143,7 @@ def reorder(program: LoopProgram, *order: LoopName) -> LoopProgram:
     )
     require_reorder(touched)
     for block in find.below(bottom.loop):
-        require_reduce_order(block, tuple(chain), tuple(new))
+        require_term_order(block, tuple(chain), tuple(new))
     return put(program, top.path, *nest(new, *bottom.loop.body))
 
 
@@ -143,9 +157,7 @@ def tile(program: LoopProgram, block: str, **sizes: int) -> LoopProgram:
     outer: list[Symbol] = []
     inner: list[Symbol] = []
     for name, factor in sizes.items():
-        place = find.loop(program, f"{block}/{name}")
-        split(program, place.loop.symbol, factor)  # its guards
-        program, o, i = split_into(program, place, factor)
+        program, o, i = split_into(program, f"{block}/{name}", factor)
         outer.append(o)
         inner.append(i)
     return reorder(program, *outer, *inner)

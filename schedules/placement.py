@@ -227,11 +227,11 @@ def _invert(
     """Files the part of each axis of `block` that one iteration of the loops around makes."""
     inner = writer.around[len(around) :]
     written = write_index(writer.block, find.ranges(writer.around))
-    spatial = {axis.symbol for axis in block.definition.axes if axis.kind is AxisKind.SPATIAL}
+    free = {a.symbol for a in block.definition.axes if a.kind is not AxisKind.SCAN}
     for load_index in _raw_reads(block, buffer):
         for part, target in zip(load_index, written, strict=True):
             symbol = bare(part)
-            if symbol is None or symbol not in spatial:
+            if symbol is None or symbol not in free:
                 continue
             made = interval(target, inner)
             if made is None or axes.setdefault(symbol, made) != made:

@@ -1,0 +1,133 @@
+"""Reductions that stand alone: along contiguous memory, and across it."""
+
+from __future__ import annotations
+
+from ...ir.expr.nodes import Scope, Symbol
+from ...ir.loop.nodes import LoopProgram
+from ...ir.target import Target
+from ...ir.tensor.nodes import AxisKind, Definition
+from .. import find
+from ..legality import independent, may_reassociate
+from ..loops import reorder, split_into
+from ..marks import parallel, partition, unroll, vectorize
+from ..memory import cache_write
+from ..reduction import rfactor
+from . import access
+from .steps import extent, fuse_axes, lane_sums, share
+
+WAYS = 4
+"""Partial vectors that keep both adders busy during an addition's latency."""
+
+CHUNK = 1 << 14
+"""Terms that one worker adds up at least before partial results are combined."""
+
+MOST_CHUNKS = 64
+
+STRIP = 8
+"""Vectors of partial results, one beside the other, that a reduction across memory keeps."""
+
+
+def schedule(program: LoopProgram, block: str, target: Target) -> LoopProgram:
+    """The plain nest of one reduction."""
+    definition = find.block(program, block).block.definition
+    if not independent(definition) or not access.points(definition):
+        return program
+    spatial = access.of_kind(definition, AxisKind.SPATIAL)
+    reduced = access.of_kind(definition, AxisKind.REDUCE)
+    if len(spatial) + len(reduced) < len(definition.axes) or not reduced:
+        return program
+    kept = max((access.contiguity(definition, axis) for axis in spatial), default=-100)
+    along = max(access.contiguity(definition, axis) for axis in reduced)
+    if along > kept and may_reassociate(definition):
+        return _along(program, block, definition, target)
+    return across(program, block, target)
+
+
+def _along(program: LoopProgram, block: str, definition: Definition, target: Target) -> LoopProgram:
+    """The terms lie side by side: lanes are partial results."""
+    spatial = access.of_kind(definition, AxisKind.SPATIAL)
+    reduced = access.of_kind(definition, AxisKind.REDUCE)
+    program, loops = fuse_axes(program, block, access.runs(definition, [*spatial, *reduced]))
+    kept = [loop for loop in loops if _is_spatial(program, block, loop)]
+    terms = [loop for loop in loops if loop not in kept]
+    shared = access.worth_sharing([definition], target)
+    few = 1
+    for loop in kept:
+        few *= extent(program, loop)
+    lanes = access.lanes(definition, target)
+    if shared and few < 4 and extent(program, terms[0]) > 1:
+        program, block, terms = _chunks(program, block, terms, lanes)
+        kept = []
+    lane = _contiguous(program, block, definition, terms)
+    program = reorder(program, *(t for t in terms if t is not lane), lane)
+    program = lane_sums(program, block, lane, lanes, WAYS)
+    if shared and kept:
+        program = share(program, block, kept)
+    return program
+
+
+def _chunks(
+    program: LoopProgram, block: str, terms: list[Symbol], lanes: int
+) -> tuple[LoopProgram, str, list[Symbol]]:
+    """Partial results of stretches of the outermost reduce loop, for the workers to share.
+
+    The number of stretches depends on the extent alone, so results do not depend on threads.
+    """
+    total = 1
+    for loop in terms:
+        total *= extent(program, loop)
+    turns = extent(program, terms[0])
+    pieces = max(1, min(MOST_CHUNKS, total // CHUNK, turns))
+    size = -(-turns // pieces)
+    if len(terms) == 1:
+        size = -(-size // (WAYS * lanes)) * WAYS * lanes
+    program, outer, inner = split_into(program, terms[0], size)
+    program = rfactor(program, outer, scope=Scope.SCRATCH)
+    program = partition(parallel(program, outer), outer)
+    return program, f"{block}.part", [inner, *terms[1:]]
+
+
+def _is_spatial(program: LoopProgram, block: str, loop: Symbol) -> bool:
+    from ..legality import kinds
+
+    return AxisKind.SPATIAL in kinds(find.block(program, block).block, loop)
+
+
+def _contiguous(
+    program: LoopProgram, block: str, definition: Definition, terms: list[Symbol]
+) -> Symbol:
+    return terms[-1]
+
+
+def across(program: LoopProgram, block: str, target: Target) -> LoopProgram:
+    """The terms lie apart, results side by side: a strip of results is kept in registers."""
+    definition = find.block(program, block).block.definition
+    spatial = access.of_kind(definition, AxisKind.SPATIAL)
+    reduced = access.of_kind(definition, AxisKind.REDUCE)
+    if not spatial:
+        return program
+    best = max(spatial, key=lambda axis: access.contiguity(definition, axis))
+    runs = access.runs(definition, [*spatial, *reduced])
+    program, loops = fuse_axes(program, block, runs)
+    lane = next(loop for run, loop in zip(runs, loops, strict=True) if best in run)
+    kept = [loop for run, loop in zip(runs, loops, strict=True) if run[0] in spatial]
+    terms = [loop for loop in loops if loop not in kept]
+    outer = [loop for loop in kept if loop is not lane]
+    lanes = access.lanes(definition, target)
+    program = reorder(program, *outer, lane, *terms)
+    strip = None
+    if extent(program, lane) > lanes * STRIP:
+        program, strip, lane = split_into(program, lane, lanes * STRIP)
+        program = partition(program, strip)
+    program = reorder(program, *terms, lane)
+    if extent(program, lane) > lanes:
+        program, vectors, lane = split_into(program, lane, lanes)
+        program = unroll(program, vectors)
+    program = vectorize(program, lane)
+    at = strip if strip is not None else (outer[-1] if outer else None)
+    if at is not None:
+        program = cache_write(program, block, Scope.REGISTER, at)
+    if access.worth_sharing([definition], target):
+        among = [*outer, *([strip] if strip is not None else [])]
+        program = share(program, block, among)
+    return program
