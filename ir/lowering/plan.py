@@ -1,0 +1,363 @@
+"""From a grouped graph to the plan: which memory each value has, and the kernel calls in order.
+
+Groups are taken in order. Views cost nothing. An update works in place if nothing still needs the
+old value, else on a copy. A small contiguous update disappears where the kernel that makes its
+value can write it there at once. Placing (results, arena) and rolling come last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..graph.key import workload_key
+from ..graph.nodes import ArrayType, Constant, Equation, Group, GroupedGraph, Literal, Var
+from ..graph.ops import Reshape, UpdateSlice
+from ..graph.passes.hoist import is_view_group
+from ..graph.views import store_offset
+from ..plan.nodes import Copy, Launch, Place, Plan, Step
+from .arena import place
+from .copies import assign_group, copy_group
+from .memory import Piece, Storage, is_contiguous, view
+from .rolling import roll
+
+LOOKAHEAD = 16
+"""How many reshapes and other updates may lie between a value and the update it goes into."""
+
+
+def build(
+    grouped: GroupedGraph,
+    written: Iterable[tuple[int, int]] = (),
+    strides: Mapping[int, tuple[int, ...]] | None = None,
+) -> Plan:
+    """The plan of a grouped graph.
+
+    `written`: pairs (input, output): that output goes back into the caller's array of that input
+    and is no fresh result. `strides`: in elements, of inputs that are not C-contiguous. Every other
+    result is fresh memory that nothing else shares.
+    """
+    return _Builder(grouped, dict(written), dict(strides or {})).run()
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A launch before its slots have places."""
+
+    group: Group
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(slots=True, eq=False)
+class _Move:
+    """A copy before its slots have places."""
+
+    source: Piece
+    target: Piece
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Update:
+    """An update done early: the range written, its result, and the array that it is a range of."""
+
+    target: Piece
+    result: Var
+    base: Piece
+
+
+class _Builder:
+    def __init__(
+        self,
+        grouped: GroupedGraph,
+        written: dict[int, int],
+        strides: dict[int, tuple[int, ...]],
+    ):
+        self.grouped = grouped
+        self.written = written
+        self.constants = list(grouped.constants)
+        self.storages: list[Storage] = []
+        self.steps: list[_Call | _Move] = []
+        self.pieces: dict[Var, Piece] = {}
+        self.uses = Counter(v for g in grouped.groups for v in g.inputs)
+        self.uses.update(v for v in grouped.outputs if isinstance(v, Var))
+        self.readers: dict[Var, list[int]] = {}
+        for k, group in enumerate(grouped.groups):
+            for var in group.inputs:
+                self.readers.setdefault(var, []).append(k)
+        self.makers = {v: g for g in grouped.groups for v in g.outputs}
+        self.returned = {v for v in grouped.outputs if isinstance(v, Var)}
+        self.stored: dict[Var, Piece] = {}  # updates that have been done already
+        self.arguments: list[Piece] = []
+        for k, var in enumerate(grouped.inputs):
+            nbytes = var.type.nbytes
+            storage = self.storage(nbytes, Place.ARGUMENT, k, fixed=k not in written)
+            own = strides.get(k)
+            if own is not None and is_contiguous(var.type.shape, own):
+                own = None
+            self.arguments.append(Piece(var.type, storage, 0, own))
+            self.define(var, self.arguments[-1])
+        for k, constant in enumerate(grouped.constants):
+            storage = self.storage(constant.var.type.nbytes, Place.CONSTANT, k, fixed=True)
+            self.define(constant.var, Piece(constant.var.type, storage))
+        self.homes = {
+            grouped.outputs[o]: self.arguments[i]
+            for i, o in written.items()
+            if isinstance(grouped.outputs[o], Var)
+        }
+
+    def run(self) -> Plan:
+        for group in self.grouped.groups:
+            self.take(group)
+        results = self.finish()
+        arena_bytes = self.place_arena()
+        steps: list[Step] = []
+        for step in self.steps:
+            if isinstance(step, _Move):
+                steps.append(Copy(step.source.slot(), step.target.slot()))
+            else:
+                strides = {
+                    v: p.strides
+                    for v, p in zip(step.group.inputs, step.pieces, strict=False)
+                    if p.strides is not None
+                }
+                key = workload_key(step.group, strides)
+                steps.append(Launch(key, step.group, tuple(p.slot() for p in step.pieces)))
+        return Plan(
+            tuple(p.slot() for p in self.arguments),
+            tuple(self.constants),
+            roll(steps),
+            tuple(p.slot() for p in results),
+            arena_bytes,
+        )
+
+    # Memory.
+
+    def storage(
+        self, nbytes: int, place: Place | None = None, position: int = 0, fixed: bool = False
+    ) -> Storage:
+        made = Storage(nbytes, place, position, fixed)
+        self.storages.append(made)
+        return made
+
+    def fresh(self, type_: ArrayType) -> Piece:
+        return Piece(type_, self.storage(type_.nbytes))
+
+    def define(self, var: Var, piece: Piece) -> None:
+        self.pieces[var] = piece
+        piece.storage.pending += self.uses[var]
+
+    def emit(self, step: _Call | _Move) -> None:
+        pieces = step.pieces if isinstance(step, _Call) else (step.source, step.target)
+        for piece in pieces:
+            piece.storage.touch(len(self.steps))
+        self.steps.append(step)
+
+    # One group.
+
+    def take(self, group: Group) -> None:
+        """Gives the group's outputs their memory, and emits its launch if it needs one."""
+        operands = [self.pieces[v] for v in group.inputs]
+        for piece in operands:
+            piece.storage.pending -= 1
+        if group.outputs and group.outputs[0] in self.stored:
+            self.define(group.outputs[0], self.stored[group.outputs[0]])
+            return
+        if is_view_group(group):
+            viewed = view(operands[0], group.equations[0])
+            if viewed is not None:
+                self.define(group.outputs[0], viewed)
+                return
+        if is_store_group(group) and operands[0].strides is None:
+            self.store(group.equations[0], operands[0], operands[1])
+            return
+        donated = dict(group.donated)
+        targets: dict[int, Piece] = {}
+        for i, o in group.donated:
+            operands[i] = self.writable(operands, i)
+            targets[o] = operands[i]
+        if not donated:
+            group, targets = self.destinations(group, operands)
+        donated_outputs = {o for _, o in group.donated}
+        pieces = list(operands)
+        for k, var in enumerate(group.outputs):
+            piece = targets.get(k) or self.fresh(var.type)
+            self.define(var, piece)
+            if k not in donated_outputs:
+                pieces.append(piece)
+        self.emit(_Call(group, tuple(pieces)))
+
+    def writable(self, operands: list[Piece], position: int) -> Piece:
+        """The operand itself if nobody needs its old value any more, else a copy of it."""
+        operand = operands[position]
+        others = (p for k, p in enumerate(operands) if k != position)
+        storage = operand.storage
+        if not (storage.fixed or storage.pending or any(p.overlaps(operand) for p in others)):
+            return operand
+        copy = self.fresh(operand.type)
+        self.copy(operand, copy)
+        return copy
+
+    def store(self, equation: Equation, base: Piece, value: Piece) -> None:
+        """Does an update of a contiguous range by a copy."""
+        target = self.writable([base, value], 0)
+        self.define(equation.outputs[0], target)
+        self.copy(value, _range(target, equation))
+
+    def destinations(self, group: Group, operands: list[Piece]) -> tuple[Group, dict[int, Piece]]:
+        """Outputs of an ordinary group that are better written into memory that exists.
+
+        An output may go into a range that a later update would copy it to, or into the written
+        argument that it is the new value of; where the kernel reads that very memory, the group
+        returned has it donated.
+        """
+        targets: dict[int, Piece] = {}
+        donated: list[tuple[int, int]] = []
+        for k, var in enumerate(group.outputs):
+            update = self.pending_update(var)
+            target = self.own_argument(var) if update is None else update.target
+            if target is None or any(target.overlaps(t) for t in targets.values()):
+                continue
+            reading = [i for i, p in enumerate(operands) if p.overlaps(target)]
+            if any(not operands[i].same(target) for i in reading) or len(reading) > 1:
+                continue
+            if any(operands[i].type != var.type for i in reading):
+                continue
+            if target.strides is not None and not reading:
+                continue
+            donated += [(i, k) for i in reading]
+            targets[k] = target if update is None else replace(target, type=var.type)
+            if update is not None:
+                self.stored[update.result] = update.base
+        if donated:
+            group = replace(group, donated=tuple(donated))
+        return group, targets
+
+    def own_argument(self, var: Var) -> Piece | None:
+        """The written argument whose new value this is, if its old one is dead."""
+        home = self.homes.get(var)
+        if home is None or home.type != var.type or home.storage.pending:
+            return None
+        return home
+
+    def pending_update(self, var: Var) -> _Update | None:
+        """The later update of a contiguous range into whose memory the value may go at once.
+
+        Only if the update alone uses the value (perhaps reshaped), and nothing but updates of
+        other ranges still needs the array that it goes into.
+        """
+        for _ in range(LOOKAHEAD):
+            if self.uses[var] != 1 or var in self.returned:
+                return None
+            (reader,) = self.readers[var]
+            group = self.grouped.groups[reader]
+            equation = group.equations[0]
+            if is_store_group(group):
+                break
+            if not is_view_group(group) or not isinstance(equation.op, Reshape):
+                return None
+            var = equation.outputs[0]
+        else:
+            return None
+        if equation.inputs[1] is not var:
+            return None
+        between: list[Equation] = []
+        base = group.inputs[0]
+        while base not in self.pieces:
+            maker = self.makers[base]
+            if self.uses[base] != 1 or not is_store_group(maker) or len(between) == LOOKAHEAD:
+                return None
+            between.append(maker.equations[0])
+            base = maker.inputs[0]
+        piece = self.pieces[base]
+        if piece.storage.fixed or piece.storage.pending != 1 or piece.strides is not None:
+            return None
+        target = _range(piece, equation)
+        if any(_range(piece, other).overlaps(target) for other in between):
+            return None
+        return _Update(target, equation.outputs[0], piece)
+
+    # The end.
+
+    def finish(self) -> list[Piece]:
+        """The outputs' pieces: fresh results first, then what goes back into arguments."""
+        results: dict[int, Piece] = {}
+        back: list[tuple[Piece, Piece]] = []
+        given = {o: i for i, o in self.written.items()}
+        fresh = 0
+        for k, atom in enumerate(self.grouped.outputs):
+            piece = self.literal(atom) if isinstance(atom, Literal) else self.pieces[atom]
+            if k in given:
+                results[k] = self.arguments[given[k]]
+                if not piece.same(results[k]) and piece is not results[k]:
+                    back.append((piece, results[k]))
+                continue
+            if piece.storage.place is not None or not piece.whole:
+                copy = self.fresh(piece.type)
+                self.copy(piece, copy)
+                piece = copy
+            piece.storage.place, piece.storage.position = Place.RESULT, fresh
+            results[k] = piece
+            fresh += 1
+        self.write_back(back)
+        return [results[k] for k in range(len(results))]
+
+    def write_back(self, pairs: list[tuple[Piece, Piece]]) -> None:
+        """Copies values into arguments' memory, none before all that lie there have been read."""
+        targets = {target.storage for _, target in pairs}
+        held = []
+        for source, target in pairs:
+            if source.storage in targets:
+                copy = self.fresh(source.type)
+                self.copy(source, copy)
+                source = copy
+            held.append((source, target))
+        for source, target in held:
+            self.copy(source, target)
+
+    def literal(self, literal: Literal) -> Piece:
+        """A constant of its own for a literal that is a result."""
+        array = np.array(literal.value)
+        array.flags.writeable = False
+        storage = self.storage(array.nbytes, Place.CONSTANT, len(self.constants), fixed=True)
+        var = Var(literal.type)
+        self.constants.append(Constant(var, array))
+        return Piece(literal.type, storage)
+
+    def copy(self, source: Piece, target: Piece) -> None:
+        """A copy, by a kernel if one side is strided."""
+        if source.type.nbytes == 0:
+            return
+        if source.strides is None and target.strides is None:
+            self.emit(_Move(source, target))
+        elif target.strides is None:
+            self.emit(_Call(copy_group(source.type), (source, target)))
+        else:
+            self.emit(_Call(assign_group(target.type), (target, source)))
+
+    def place_arena(self) -> int:
+        """Gives the fresh storages that are no results their offsets; the bytes needed."""
+        free = [s for s in self.storages if s.place is None]
+        offsets, end = place([(s.first, s.last, s.nbytes) for s in free])
+        for storage, offset in zip(free, offsets, strict=True):
+            storage.place, storage.position = Place.ARENA, offset
+        return end
+
+
+def is_store_group(group: Group) -> bool:
+    """Whether the group is one update of a contiguous range by another array."""
+    return (
+        len(group.equations) == 1
+        and len(group.inputs) == 2
+        and isinstance(group.equations[0].op, UpdateSlice)
+        and store_offset(group.equations[0]) is not None
+    )
+
+
+def _range(base: Piece, update: Equation) -> Piece:
+    """The piece of an array that a contiguous update writes."""
+    offset = store_offset(update)
+    assert offset is not None
+    type_ = update.inputs[1].type
+    return Piece(type_, base.storage, base.offset + offset * type_.dtype.itemsize)
