@@ -1,0 +1,122 @@
+"""sin, cos and tan.
+
+float32 is reduced in float64, exactly for the whole range: |x| / (2 pi) is the sum of the products
+of x with pieces of 1 / (2 pi), 28 bits each, so that every product is exact; whole turns are
+dropped after each. float64 subtracts multiples of pi/2 in three parts by fused steps and keeps the
+result as a sum of two numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, nearest, select
+
+_TURN_PIECES = (
+    0.15915494225919247, 8.327028684640414e-10, 5.69002511952534e-19, 6.3170650472507054e-27,
+    4.170716914254881e-35, 2.897178338357036e-44,
+)  # fmt: skip
+"""1 / (2 pi): five times 28 bits, then the rest."""
+
+_HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
+
+# (sin(y) - y) / y^3, (cos(y) - 1 + y^2/2) / y^4, (tan(y) - y) / y^3 in y^2, on |y| <= pi/4.
+_SIN = {
+    SINGLE: (-0.16666655242443085, 0.008332189172506332, -0.00019518275803420693),
+    DOUBLE: (
+        -0.1666666666666663, 0.008333333333321842, -0.0001984126982936105,
+        2.7557313539783026e-06, -2.5050734655501022e-08, 1.5895453187798415e-10,
+    ),
+}  # fmt: skip
+_COS = {
+    SINGLE: (0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
+    DOUBLE: (
+        0.041666666666666595, -0.0013888888888873333, 2.4801587288992877e-05,
+        -2.755731421355569e-07, 2.0875704833316843e-09, -1.1358716276273459e-11,
+    ),
+}  # fmt: skip
+
+
+def _reduce_single(x: Term) -> tuple[Term, Term]:
+    """(quarter turns as int32, y): x >= 0 is quarter turns * pi/2 + y, |y| <= pi/4."""
+    wide = x.cast(dtypes.FLOAT64)
+    turns = wide * _TURN_PIECES[0]
+    turns = turns - nearest(turns)
+    for piece in _TURN_PIECES[1:-1]:
+        turns = fma(wide, piece, turns)
+        turns = turns - nearest(turns)
+    turns = fma(wide, _TURN_PIECES[-1], turns)
+    shifted = fma(turns, 4.0, DOUBLE.magic)
+    quarters = shifted.bits(dtypes.INT64).cast(dtypes.INT32)
+    rest = fma(shifted - DOUBLE.magic, -0.25, turns) * (2.0 * math.pi)
+    return quarters, rest.cast(dtypes.FLOAT32)
+
+
+def _reduce_double(x: Term) -> tuple[Term, Term, Term]:
+    """(quarter turns as int64, y, its tail): as above, for x up to about 2^30."""
+    shifted = fma(x, 2.0 / math.pi, DOUBLE.magic)
+    whole = shifted - DOUBLE.magic
+    first = fma(whole, -_HALF_PI[0], x)
+    second = fma(whole, -_HALF_PI[1], first)
+    lost = fma(whole, -_HALF_PI[1], first - second)
+    tail = fma(whole, -_HALF_PI[2], lost)
+    return shifted.bits(dtypes.INT64), second, tail
+
+
+def _sin_cos(x: Term) -> tuple[Term, Term, Term]:
+    """(quarter turns, sin(y), cos(y)) of the reduced |x|."""
+    f = format_of(x)
+    if f is SINGLE:
+        quarters, y = _reduce_single(abs(x))
+        square = y * y
+        sine = fma(y * square, horner(square, _SIN[f]), y)
+        cosine = fma(square * square, horner(square, _COS[f]), fma(square, -0.5, 1.0))
+        return quarters, sine, cosine
+    quarters, y, tail = _reduce_double(abs(x))
+    square = y * y
+    sine = y + fma(y * square, horner(square, _SIN[f]), fma(tail * square, -0.5, tail))
+    half = square * 0.5
+    first = 1.0 - half
+    lost = (1.0 - first) - half
+    cosine = first + fma(square * square, horner(square, _COS[f]), lost - y * tail)
+    return quarters, sine, cosine
+
+
+def _negate_where(value: Term, quarters: Term, bit: int) -> Term:
+    """`value` with its sign flipped where that bit of `quarters` is set."""
+    f = format_of(value)
+    top = 8 * f.signed.itemsize - 1
+    flip = (quarters << (top - bit)) & f.sign
+    return (value.bits(f.signed) ^ flip).bits(f.real)
+
+
+def _negate_with(value: Term, x: Term) -> Term:
+    """`value` with its sign flipped where x has the sign bit."""
+    f = format_of(value)
+    return (value.bits(f.signed) ^ (x.bits(f.signed) & f.sign)).bits(f.real)
+
+
+def sin(x: Term) -> Term:
+    """Sine."""
+    quarters, sine, cosine = _sin_cos(x)
+    result = select((quarters & 1).eq(0), sine, cosine)
+    f = format_of(x)
+    return _negate_where(
+        _negate_where(result, quarters, 1), x.bits(f.signed), 8 * f.signed.itemsize - 1
+    )
+
+
+def cos(x: Term) -> Term:
+    """Cosine."""
+    quarters, sine, cosine = _sin_cos(x)
+    result = select((quarters & 1).eq(0), cosine, sine)
+    return _negate_where(result, quarters + 1, 1)
+
+
+def tan(x: Term) -> Term:
+    """Tangent, as the quotient of sine and cosine."""
+    quarters, sine, cosine = _sin_cos(x)
+    even = (quarters & 1).eq(0)
+    result = select(even, sine, cosine) / select(even, cosine, -sine)
+    return _negate_with(result, x)
