@@ -12,19 +12,19 @@ repeats the walk, nothing is expanded before. The module defines `i32 @NAME(ptr 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...ir.errors import ScheduleError
 from ...ir.expr import index as ix
 from ...ir.expr.nodes import Buffer, Index, Scope, Symbol
 from ...ir.flat.cost import nanoseconds
-from ...ir.flat.nodes import Assign, FlatNode, FlatProgram, Loop
+from ...ir.flat.nodes import Assign, FlatNode, FlatProgram, Loop, Storage
 from ...ir.loop.nodes import LoopKind
 from ...ir.target import Target
 from .address import Addresses, Environment
 from .builder import FunctionBuilder
-from .memory import ZEROS, ZEROS_BYTES, Memory
+from .memory import NONTEMPORAL, ZEROS, ZEROS_BYTES, Memory
 from .statement import StatementEmitter
 from .values import Values
 
@@ -80,30 +80,62 @@ class _Module:
         self.facts = _facts(program.body)
         self.globals = [s for s in program.storages if s.buffer.scope is Scope.GLOBAL]
         self.scratch = [s for s in program.storages if s.buffer.scope is Scope.SCRATCH]
-        written = frozenset(b for n in program.body for b in _written(n))
+        written = frozenset(t for a in _assigns(program.body) for t in a.targets)
         self.constant = frozenset(s.buffer for s in self.globals) - written
         self.functions: list[str] = []
         self.declarations: set[str] = set()
         self.parallel = 0
+        self.stream_bytes = 0
         self.uses_zeros = False
 
     def text(self) -> str:
         name = self.program.name
-        body = self.function(f"{name}.body", "", self.program.body, None, {}, [])
+        self.body(f"{name}.body")
         count = len(self.globals)
         lines = [f"define i32 @{name}(ptr %args, ptr %shared) nounwind {{"]
         for k in range(count):
             lines.append(f"  %a{k} = getelementptr ptr, ptr %args, i64 {k}")
             lines.append(f"  %p{k} = load ptr, ptr %a{k}")
         operands = ", ".join([f"ptr %p{k}" for k in range(count)] + ["ptr %shared", "ptr null"])
+        streamed = self._streamed()
+        if streamed:
+            self.stream_bytes = self.target.vector_bits // 8
+            self.body(f"{name}.stream")
+            lines.extend(self._choose(streamed, operands))
         lines.append(f"  %status = call i32 @{name}.body({operands})")
         lines.append("  ret i32 %status\n}\n")
-        parts = [*self.functions, body, "\n".join(lines), *sorted(self.declarations)]
+        parts = [*self.functions, "\n".join(lines), *sorted(self.declarations)]
+        if streamed:
+            parts.append(f"{NONTEMPORAL} = !{{i32 1}}")
         if self.uses_zeros:
             parts.insert(
                 0, f"{ZEROS} = private constant [{ZEROS_BYTES} x i8] zeroinitializer, align 64\n"
             )
         return "\n".join(parts)
+
+    def _streamed(self) -> list[Storage]:
+        """The parameters that some statement stores past the caches."""
+        targets = {t for a in _assigns(self.program.body) if a.stream for t in a.targets}
+        return [s for s in self.globals if s.buffer in targets]
+
+    def _choose(self, streamed: list[Storage], operands: str) -> list[str]:
+        """Calls the streaming variant where all streamed parameters begin at a cache line."""
+        lines = []
+        low = "0"
+        for s in streamed:
+            lines.append(f"  %i{s.position} = ptrtoint ptr %p{s.position} to i64")
+            lines.append(f"  %l{s.position} = or i64 {low}, %i{s.position}")
+            low = f"%l{s.position}"
+        lines.append(f"  %line = and i64 {low}, 63")
+        lines.append("  %aligned = icmp eq i64 %line, 0")
+        lines.append("  br i1 %aligned, label %stream, label %plain\nstream:")
+        lines.append(f"  %streamed = call i32 @{self.program.name}.stream({operands})")
+        lines.append("  fence seq_cst\n  ret i32 %streamed\nplain:")
+        return lines
+
+    def body(self, name: str) -> None:
+        """Adds the function that holds the kernel's code."""
+        self.functions.append(self.function(name, "", self.program.body, None, {}, []))
 
     def function(
         self,
@@ -133,7 +165,7 @@ class _Module:
                 )
         values = Values(builder, env)
         values.addresses = Addresses(builder, env, bases, values.known)
-        values.memory = Memory(builder, env, values.addresses, self.constant)
+        values.memory = Memory(builder, env, values.addresses, self.constant, self.stream_bytes)
         walk = _Walk(self, builder, env, values)
         if parallel is None:
             walk.nodes(nodes)
@@ -339,10 +371,12 @@ class _Walk:
         return self.builder.pure(f"call i64 @llvm.{word}.i64(i64 {name}, i64 {value})")
 
 
-def _written(node: FlatNode) -> list[Buffer]:
-    if isinstance(node, Assign):
-        return list(node.targets)
-    return [b for inner in node.body for b in _written(inner)]
+def _assigns(nodes: Iterable[FlatNode]) -> Iterator[Assign]:
+    for node in nodes:
+        if isinstance(node, Assign):
+            yield node
+        else:
+            yield from _assigns(node.body)
 
 
 def _unpack(name: str, pointers: int, counters: int, scratch_bytes: int) -> str:

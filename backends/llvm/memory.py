@@ -13,6 +13,7 @@ from .types import literal, mangled, memory_type, scalar_type, with_lanes
 
 ZEROS = "@lw.zeros"
 ZEROS_BYTES = 1024
+NONTEMPORAL = "!0"
 
 
 class Memory:
@@ -24,11 +25,14 @@ class Memory:
         env: Environment,
         addresses: Addresses,
         constant: frozenset[Buffer],
+        stream_bytes: int = 0,
     ):
         self.builder = builder
         self.env = env
         self.addresses = addresses
         self.constant = constant  # never written by the kernel: their loads may be hoisted
+        # Width of a store past the caches; 0 where parameters may be less aligned than that.
+        self.stream_bytes = stream_bytes
         self.uses_zeros = False
 
     # -- loads ------------------------------------------------------------------------------
@@ -221,8 +225,15 @@ class Memory:
 
     # -- stores -----------------------------------------------------------------------------
 
-    def store(self, buffer: Buffer, offset: Index, value: Operand, mask: Operand | None) -> None:
-        """Writes `value` at `offset`, only in the lanes of the mask."""
+    def store(
+        self,
+        buffer: Buffer,
+        offset: Index,
+        value: Operand,
+        mask: Operand | None,
+        stream: bool = False,
+    ) -> None:
+        """Writes `value` at `offset` in the lanes of the mask; past the caches if `stream`."""
         if buffer.scope is Scope.REGISTER:
             self._store_register(buffer, offset, value, mask)
             return
@@ -243,7 +254,8 @@ class Memory:
                 value = self._reversed(value)
         pointer, constant = self.addresses.pointer(buffer, uniform)
         address = self.addresses.element(buffer, pointer, constant, self.builder.frame.depth)
-        self._store(buffer, address, value, mask)
+        aligned = stream and mask is None and self._streams(buffer, uniform, value)
+        self._store(buffer, address, value, mask, aligned)
         self.builder.touch(buffer)
         if mask is None:
             key = (
@@ -252,13 +264,34 @@ class Memory:
             )  # fmt: skip
             self.builder.remember(key, value if step >= 0 else self._reversed(value))
 
-    def _store(self, buffer: Buffer, address: str, value: Operand, mask: Operand | None) -> None:
+    def _streams(self, buffer: Buffer, offset: Index, value: Operand) -> bool:
+        """Whether a store fills whole aligned vectors (parameters begin at a cache line)."""
+        size = buffer.dtype.itemsize
+        width = self.stream_bytes
+        if not width or buffer.scope is not Scope.GLOBAL or (value.lanes * size) % width:
+            return False
+        return all(
+            part * size % width == 0 for part in (offset.const, *(c for _, c in offset.terms))
+        )
+
+    def _store(
+        self,
+        buffer: Buffer,
+        address: str,
+        value: Operand,
+        mask: Operand | None,
+        stream: bool,
+    ) -> None:
         if mask is not None and not value.lanes:
             raise InternalError("a scalar store under an open condition belongs in a branch")
         value_text = self._to_memory(value)
         align = buffer.dtype.itemsize
         if mask is None:
-            self.builder.line(f"store {value_text}, ptr {address}, align {align}")
+            if stream:
+                hint = f"align {self.stream_bytes}, !nontemporal {NONTEMPORAL}"
+                self.builder.line(f"store {value_text}, ptr {address}, {hint}")
+            else:
+                self.builder.line(f"store {value_text}, ptr {address}, align {align}")
             return
         element = memory_type(buffer.dtype)
         type_ = with_lanes(element, value.lanes)

@@ -55,7 +55,7 @@ class StatementEmitter:
         for target, offset, value in zip(node.targets, offsets, results, strict=True):
             if value.lanes and self._uniform(offset):
                 value = self._last(value, mask)
-            values.memory.store(target, offset, value, mask)
+            values.memory.store(target, offset, value, mask, node.stream)
 
     def _uniform(self, offset: Index) -> bool:
         return not self.values.addresses.varies(offset)

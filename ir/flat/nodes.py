@@ -56,7 +56,7 @@ class Assign:
     """Writes `values[k]` (combined with what is there, given a combiner) to `targets[k][offset_k]`.
 
     `guard`: done only where every condition is >= 0. `contract`: multiply-add may be fused and a
-    lane reduction may be made in any order.
+    lane reduction may be made in any order. `stream`: stores should go past the caches.
     """
 
     targets: tuple[Buffer, ...]
@@ -66,6 +66,7 @@ class Assign:
     guard: tuple[Index, ...] = ()
     contract: bool = False
     source: Source | None = None
+    stream: bool = False
 
 
 FlatNode: TypeAlias = Loop | Assign

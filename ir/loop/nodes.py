@@ -48,11 +48,15 @@ class For:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Block:
-    """One definition, with its axes bound to the loops around it."""
+    """One definition, with its axes bound to the loops around it.
+
+    `stream`: its results are not read soon, so they should go past the caches.
+    """
 
     definition: Definition
     bindings: tuple[Index, ...]
     guard: tuple[Index, ...] = ()
+    stream: bool = False
 
     @property
     def name(self) -> str:

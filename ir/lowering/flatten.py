@@ -91,6 +91,7 @@ class _Flattening:
             guard,
             statement.contract,
             statement.source,
+            statement.stream,
         )
 
     def _access(

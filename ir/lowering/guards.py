@@ -10,6 +10,7 @@ addresses, branches.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 
 from ..expr import index as ix
@@ -103,15 +104,7 @@ def _shared(nodes: tuple[FlatNode, ...]) -> list[Index]:
 def _without(node: FlatNode, gone: frozenset[Index]) -> FlatNode:
     if isinstance(node, Assign):
         guard = tuple(c for c in node.guard if c not in gone)
-        return Assign(
-            node.targets,
-            node.offsets,
-            node.values,
-            node.combiner,
-            guard,
-            node.contract,
-            node.source,
-        )
+        return replace(node, guard=guard)
     return Loop(
         node.symbol,
         node.segments,

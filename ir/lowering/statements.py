@@ -31,6 +31,7 @@ class Statement:
     guard: tuple[Index, ...]
     contract: bool
     source: Source | None
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -146,4 +147,5 @@ def _statement(block: l.Block, ranges: Ranges) -> Statement:
         tuple(dict.fromkeys((*block.guard, *domain))),
         definition.combiner is not None and not definition.exact_order,
         definition.source,
+        block.stream,
     )
