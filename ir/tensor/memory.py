@@ -84,8 +84,7 @@ class Memory:
 
     def offsets(self, buffer: Buffer, positions: tuple[Array, ...]) -> Offsets:
         """Flat offsets of positions that lie inside."""
-        if buffer not in self._data:
-            self.reset(buffer)
+        self._know((buffer,))
         total: Array = np.asarray(0, np.int64)
         for axis, (extent, position) in enumerate(zip(buffer.shape, positions, strict=True)):
             outside = (position < 0) | (position >= extent)
@@ -95,8 +94,14 @@ class Memory:
             total = total * extent + position
         return np.asarray(total, np.int64)
 
+    def _know(self, buffers: Sequence[Buffer]) -> None:
+        for buffer in buffers:
+            if buffer not in self._data:
+                self.reset(buffer)
+
     def begin(self, buffers: Sequence[Buffer], offsets: Offsets, combiner: Combiner) -> None:
         """Starts reductions at these offsets with the identity."""
+        self._know(buffers)
         for buffer, identity in zip(buffers, combiner.identity, strict=True):
             self._claim(buffer, offsets)
             self._data[buffer][offsets] = identity.value
@@ -111,6 +116,7 @@ class Memory:
         self, buffers: Sequence[Buffer], offsets: Offsets, values: Sequence[Array], update: bool
     ) -> None:
         """Writes elements in order; in an update the last one of several at a place stays."""
+        self._know(buffers)
         offsets = offsets.reshape(-1)
         for buffer, value in zip(buffers, values, strict=True):
             if value.dtype != buffer.dtype:
@@ -127,6 +133,7 @@ class Memory:
         self, buffers: Sequence[Buffer], offsets: Offsets, values: Sequence[Array], by: Combiner
     ) -> None:
         """Combines values, in order, into the elements at these offsets."""
+        self._know(buffers)
         offsets = offsets.reshape(-1)
         flat = [np.broadcast_to(v, offsets.shape) for v in values]
         for buffer in buffers:

@@ -37,9 +37,7 @@ class Groups:
         return self.equations[-1].outputs[0]
 
     def group(self, *outputs: Var, donated: Sequence[tuple[int, int]] = ()) -> Group:
-        return Group(
-            "kernel", tuple(self.inputs), tuple(self.equations), outputs, tuple(donated)
-        )
+        return Group("kernel", tuple(self.inputs), tuple(self.equations), outputs, tuple(donated))
 
 
 @pytest.fixture
