@@ -1,0 +1,132 @@
+"""What a compiled signature accepts and returns, as the entry checks and builds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import numpy as np
+
+from ...ir.errors import InternalError
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayParameter:
+    """An `np.ndarray` (no subclass), aligned and of native byte order; passed by address.
+
+    `strides` are in bytes, None for C-contiguous (the stride of an axis of one element is free).
+    With `writable` read-only arrays do not fit, and neither does one that overlaps another array
+    argument. `alias` names an earlier parameter that this one must share its memory with.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    writable: bool = False
+    alias: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PythonParameter:
+    """A Python float, int or bool; passed by value as float64, int64 or bool.
+
+    An int that int64 does not hold does not fit.
+    """
+
+    type: type[float] | type[int] | type[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParameter:
+    """A NumPy scalar of exactly this dtype; passed by value."""
+
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticParameter:
+    """This very object; not passed."""
+
+    value: object
+
+
+Parameter: TypeAlias = ArrayParameter | PythonParameter | ScalarParameter | StaticParameter
+
+
+@dataclass(frozen=True, slots=True)
+class FreshResult:
+    """Memory that a call allocates: a C-contiguous array, or a NumPy scalar where shape is ()."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FreshOutput:
+    """Fresh result number `result`."""
+
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentOutput:
+    """The object that was given for parameter number `parameter`."""
+
+    parameter: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectOutput:
+    """This very object."""
+
+    value: object
+
+
+Output: TypeAlias = FreshOutput | ArgumentOutput | ObjectOutput
+
+
+class Structure(Enum):
+    """How outputs are returned: the only one as it is, or all in a tuple or list."""
+
+    SINGLE = "single"
+    TUPLE = "tuple"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """One way to call a function, and the plan that then runs.
+
+    The plan takes the addresses of all parameters that are passed, then of `fresh`, then
+    `constants`. `number` is handed to the raiser with a status that is not 0. `keep` is held as
+    long as the plan may run: libraries, constants. `check_overlap` off leaves overlap of written
+    arguments to the caller.
+    """
+
+    parameters: tuple[Parameter, ...]
+    fresh: tuple[FreshResult, ...]
+    outputs: tuple[Output, ...]
+    structure: Structure
+    plan: int
+    arena_bytes: int = 0
+    constants: tuple[int, ...] = ()
+    release_gil: bool = False
+    number: int = 0
+    keep: object = None
+    check_overlap: bool = True
+
+    def __post_init__(self) -> None:
+        if self.structure is Structure.SINGLE and len(self.outputs) != 1:
+            raise InternalError(f"a single output of {len(self.outputs)}")
+        for output in self.outputs:
+            match output:
+                case FreshOutput(result) if not 0 <= result < len(self.fresh):
+                    raise InternalError(f"there is no fresh result {result}")
+                case ArgumentOutput(number) if not 0 <= number < len(self.parameters):
+                    raise InternalError(f"there is no parameter {number}")
+        for number, parameter in enumerate(self.parameters):
+            if isinstance(parameter, ArrayParameter) and parameter.alias is not None:
+                earlier = self.parameters[parameter.alias] if parameter.alias < number else None
+                if not isinstance(earlier, ArrayParameter):
+                    raise InternalError(f"parameter {number} aliases {parameter.alias}")
