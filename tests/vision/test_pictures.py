@@ -135,3 +135,13 @@ def test_arrays_that_are_no_picture_are_refused(rgb: np.ndarray) -> None:
 def test_class_names() -> None:
     names = classes.class_names()
     assert len(names) == 1000 and names[281] == "tabby, tabby cat"
+
+
+def test_best_classes_are_ordered_probabilities() -> None:
+    logits = np.zeros(1000, np.float32)
+    logits[[281, 7, 500]] = 1000, 999, -1000
+    best = classes.best_classes(logits, count=2)
+    assert [name for name, _ in best] == ["tabby, tabby cat", "cock"]
+    np.testing.assert_allclose(
+        [p for _, p in best], [1 / (1 + np.e**-1), 1 / (1 + np.e)], rtol=1e-6
+    )
