@@ -59,6 +59,8 @@ def result_types(op: ops.GraphOp, input_types: Types, where: Source | None = Non
     try:
         if isinstance(op, ops.Call):
             return _call(op, input_types)
+        if type(op) not in RULES:
+            raise InternalError(f"{op!r} is not an operation")
         result = RULES[type(op)](op, input_types)
         if len(result.shape) > MAX_RANK or result.nbytes > MAX_BYTES:
             raise ShapeError(
