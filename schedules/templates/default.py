@@ -1,27 +1,42 @@
 """The default schedule of a kernel: a template chosen by its definitions.
 
-Whatever a template refuses, or would do wrong by the checks of the primitives, is left as the
-plain loops that it was: slow at worst, never wrong.
+Whatever a primitive refuses is left as the plain loops that it was: slow at worst, never wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ...ir.errors import ScheduleError
-from ...ir.loop.nodes import LoopProgram
+from ...ir.loop.nodes import LoopKind, LoopProgram
 from ...ir.target import Target
-from ...ir.tensor.nodes import AxisKind, Definition
+from ...ir.tensor.nodes import Definition
 from .. import find
-from . import elementwise, reduction, rows
+from ..find import BlockPlace
+from ..placement import bare
+from . import conv, depthwise, elementwise, matmul, reduction, rows, scan, window
 from .steps import merge_neighbours
+
+Matches: TypeAlias = Callable[[Definition], bool]
+Template: TypeAlias = Callable[[LoopProgram, Definition, Target], LoopProgram]
+
+TEMPLATES: tuple[tuple[Matches, Template], ...] = (
+    (matmul.matches, matmul.schedule),
+    (conv.matches, conv.schedule),
+    (depthwise.matches, depthwise.schedule),
+    (window.matches, window.schedule),
+    (scan.matches, scan.schedule),
+    (reduction.matches, reduction.schedule),
+    (elementwise.matches, elementwise.schedule),
+)
+"""For the plain nest of one definition, the first that matches."""
 
 
 def schedule(program: LoopProgram, target: Target, threads_hint: int = 2) -> LoopProgram:
     """The program with the loops that its kind of kernel runs fast in; never fails.
 
-    `threads_hint` is the number of workers to expect. Results do not depend on it, only how
-    finely the work is cut.
+    `threads_hint` is the number of workers to expect; results do not depend on it.
     """
     definitions = tuple(place.block.definition for place in find.blocks(program))
     if rows.matches(definitions):
@@ -29,15 +44,30 @@ def schedule(program: LoopProgram, target: Target, threads_hint: int = 2) -> Loo
         if done is not program:
             return done
     for definition in definitions:
-        program = _attempt(program, lambda p, d=definition: _nest(p, d, target))
+        if _is_plain(program, definition):
+            template = next((t for matches, t in TEMPLATES if matches(definition)), None)
+            if template is not None:
+                program = _attempt(program, _step(template, definition, target))
     return _attempt(program, lambda p: merge_neighbours(p, None))
 
 
-def _nest(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
-    """One plain nest by its own template."""
-    if any(axis.kind is AxisKind.REDUCE for axis in definition.axes):
-        return reduction.schedule(program, definition.name, target)
-    return elementwise.schedule(program, definition.name, target)
+def _step(
+    template: Template, definition: Definition, target: Target
+) -> Callable[[LoopProgram], LoopProgram]:
+    return lambda program: template(program, definition, target)
+
+
+def _is_plain(program: LoopProgram, definition: Definition) -> bool:
+    """Whether the definition's nest is as lowering made it (no other template took it along)."""
+    return any(
+        place.block.definition is definition and _untouched(place) for place in find.blocks(program)
+    )
+
+
+def _untouched(place: BlockPlace) -> bool:
+    return all(
+        loop.kind is LoopKind.SERIAL and len(loop.body) == 1 for loop in place.around
+    ) and all(bare(binding) is not None for binding in place.block.bindings)
 
 
 def _attempt(program: LoopProgram, step: Callable[[LoopProgram], LoopProgram]) -> LoopProgram:

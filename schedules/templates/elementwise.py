@@ -6,7 +6,6 @@ from ...ir.expr.nodes import Symbol
 from ...ir.loop.nodes import LoopProgram
 from ...ir.target import Target
 from ...ir.tensor.nodes import Axis, Definition
-from .. import find
 from ..legality import independent
 from ..loops import reorder, split_into
 from . import access
@@ -16,11 +15,15 @@ TILE = 16
 """Rows of a tile that is read along another axis than it is written: a cache line of floats."""
 
 
-def schedule(program: LoopProgram, block: str, target: Target) -> LoopProgram:
+def matches(definition: Definition) -> bool:
+    """Whether points may be evaluated in any order, and none is a reduction."""
+    plain = definition.combiner is None or definition.update
+    return plain and independent(definition) and bool(access.points(definition) and definition.axes)
+
+
+def schedule(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
     """The plain nest of an elementwise definition, for one kernel-wide pass over memory."""
-    definition = find.block(program, block).block.definition
-    if not independent(definition) or not definition.axes or not access.points(definition):
-        return program
+    block = definition.name
     runs = access.runs(definition, definition.axes)
     program, loops = fuse_axes(program, block, runs)
     lane = max(range(len(runs)), key=lambda k: (access.contiguity(definition, runs[k][-1]), k))

@@ -1,4 +1,4 @@
-"""Products of matrices: register tiles, the operands packed into panels where that pays."""
+"""Products of matrices: register tiles, and the right operand packed into panels where it pays."""
 
 from __future__ import annotations
 
@@ -6,27 +6,34 @@ from dataclasses import dataclass
 from math import prod
 
 from ...ir.expr import index as ix
-from ...ir.expr.nodes import Load, Op, Scope, Symbol, Value
+from ...ir.expr.nodes import Load, Scope, Symbol
 from ...ir.loop.nodes import LoopProgram
 from ...ir.target import Target
 from ...ir.tensor.nodes import Axis, AxisKind, Definition
-from ..legality import independent
+from .. import find
+from ..legality import independent, may_reassociate
 from ..loops import reorder, split_into
-from ..marks import partition, unroll, vectorize
-from ..memory import cache_read, cache_write
+from ..marks import parallel, partition, unroll, vectorize
+from ..memory import cache_read, cache_write, over_compute
+from ..placement import bare
 from . import access, reduction
-from .steps import extent, fuse_all, loops_of
+from .epilogue import ride
+from .steps import extent, fuse_all, loops_of, share
+from .tiles import factors, register_tile
 
-LATENCY = 8
-"""Accumulators that keep both multiply-add units busy; with fewer, time does not shrink."""
+REUSE = 48
+"""A panel that fewer rows are multiplied with is not worth packing."""
 
-DEEP = 48
-"""A panel of fewer terms is not worth packing."""
+FEW_ROWS = 4
+"""With fewer rows than this, columns of a transposed operand are best read as they lie."""
+
+BLOCKS = 8
+"""Blocks of rows that large products are cut into at least, for the workers to share."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """`sum(k) a[rows, k] * b[k, columns]`: the axes by the operands that they move."""
+    """`sum(k) left[batch, rows, k] * right[batch, k, columns]`: the axes by what they move."""
 
     definition: Definition
     left: Load
@@ -38,123 +45,85 @@ class Product:
 
 
 def recognise(definition: Definition) -> Product | None:
-    """The product that a definition is, if it is one without restricted domain."""
+    """The product that a definition is; None if it is none, or one over a restricted domain."""
     loads = factors(definition)
     if loads is None or definition.domain or not independent(definition):
         return None
-    left, right = loads
-    inside = [frozenset(s for i in load.index for s in ix.symbols(i)) for load in loads]
-    batch, rows, columns, terms = [], [], [], []
-    for axis in definition.axes:
-        a, b = (axis.symbol in s for s in inside)
-        if axis.kind is AxisKind.REDUCE:
-            terms.append(axis)
-        elif a and b:
-            batch.append(axis)
-        elif a:
-            rows.append(axis)
-        else:
-            columns.append(axis)
-    return Product(definition, left, right, tuple(batch), tuple(rows), tuple(columns), tuple(terms))
-
-
-def factors(definition: Definition) -> tuple[Load, Load] | None:
-    """The two loads (below casts) that a sum of products multiplies."""
-    combiner = definition.combiner
-    if combiner is None or combiner.name != "sum" or definition.update:
+    if any(bare(i) is None and not ix.is_constant(i) for load in loads for i in load.index):
         return None
-    value = definition.values[0]
-    if not (isinstance(value, Op) and value.name == "mul" and len(value.args) == 2):
-        return None
-    left, right = (_below_casts(arg) for arg in value.args)
-    if isinstance(left, Load) and isinstance(right, Load):
-        return left, right
-    return None
+    left, right = (frozenset(s for i in load.index for s in ix.symbols(i)) for load in loads)
+    spatial = access.of_kind(definition, AxisKind.SPATIAL)
+    return Product(
+        definition,
+        *loads,
+        tuple(a for a in spatial if (a.symbol in left) == (a.symbol in right)),
+        tuple(a for a in spatial if a.symbol in left and a.symbol not in right),
+        tuple(a for a in spatial if a.symbol in right and a.symbol not in left),
+        tuple(access.of_kind(definition, AxisKind.REDUCE)),
+    )
 
 
-def _below_casts(value: Value) -> Value:
-    while isinstance(value, Op) and value.name == "cast":
-        value = value.args[0]
-    return value
+def matches(definition: Definition) -> bool:
+    """Whether the definition is a product of matrices, empty ones aside."""
+    return recognise(definition) is not None and access.points(definition) > 0
 
 
-def register_tile(rows: int, columns: int, lanes: int, registers: int) -> tuple[int, int]:
-    """(rows, vectors) of the tile that computes a `rows` x `columns` result fastest.
-
-    The tile, one vector of each column group and a broadcast element fit the register file.
-    """
-    best = (1, 1)
-    cost = float("inf")
-    for vectors in (1, 2, 3, 4):
-        if vectors > 1 and (vectors - 1) * lanes >= columns:
-            break
-        for height in range(1, min(rows, (registers - 1 - vectors) // vectors) + 1):
-            full, rest = divmod(rows, height)
-            tiles = full * max(height * vectors, LATENCY) + (
-                max(rest * vectors, LATENCY) if rest else 0
-            )
-            loads = -(-rows // height) * vectors + rows
-            found = -(-columns // (vectors * lanes)) * (tiles + 0.25 * loads)
-            if found < cost:
-                best, cost = (height, vectors), found
-    return best
+def schedule(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
+    """The plain nest of the product, with what follows it done in the store of the tile."""
+    product = recognise(definition)
+    assert product is not None
+    rows, columns = (prod(a.extent for a in axes) for axes in (product.rows, product.columns))
+    lanes = access.lanes(definition, target)
+    if columns < lanes or rows < 2 or (rows < FEW_ROWS and not _lies_across(product)):
+        return reduction.schedule(program, definition, target)
+    return _tiled(program, product, target, rows, columns)
 
 
-def schedule(
-    program: LoopProgram, product: Product, target: Target, threads_hint: int
-) -> LoopProgram:
-    """The nest of the product, with its epilogue in the store of the tile."""
-    name = product.definition.name
-    rows = prod(a.extent for a in product.rows)
-    columns = prod(a.extent for a in product.columns)
-    depth = prod(a.extent for a in product.terms)
-    if not rows * columns * depth * prod(a.extent for a in product.batch):
-        return program
-    lanes = access.lanes(product.definition, target)
-    if columns < lanes or rows < 2 or not product.rows or not product.columns:
-        return reduction.schedule(program, name, target)
-    return _tiled(program, product, target, rows, columns, depth, lanes)
+def _lies_across(product: Product) -> bool:
+    """Whether neighbours of the right operand are neighbouring columns."""
+    column = product.columns[-1].symbol
+    steps = zip(product.right.index, access.strides(product.right.buffer), strict=True)
+    return any(bare(index) is column and step == 1 for index, step in steps)
 
 
 def _tiled(
-    program: LoopProgram,
-    product: Product,
-    target: Target,
-    rows: int,
-    columns: int,
-    depth: int,
-    lanes: int,
+    program: LoopProgram, product: Product, target: Target, rows: int, columns: int
 ) -> LoopProgram:
     name = product.definition.name
+    depth = prod(a.extent for a in product.terms)
+    lanes = access.lanes(product.definition, target)
     height, vectors = register_tile(rows, columns, lanes, target.vector_registers)
-    width = vectors * lanes
+    shared = access.worth_sharing([product.definition], target)
     program, batch, i, j, terms = _four_loops(program, product)
-    packed = _pays_to_pack(product, rows, depth, width)
-    if packed is not None:
-        program = cache_read(program, name, product.right.buffer.name, blocks=(packed,), order=None)
-    program, io, ii = split_into(program, i, height)
-    program, jo, jt = split_into(program, j, width)
-    program, ju, jv = split_into(program, jt, lanes)
-    outer, tiles = io, io
-    per_block = max(1, (target.l2 // 2) // (height * depth * 4))
-    if extent(program, io) > per_block:
-        blocks = -(-extent(program, io) // per_block)
-        program, outer, tiles = split_into(program, io, -(-extent(program, io) // blocks))
-        program = partition(program, outer)
-        program = reorder(program, *batch, outer, jo, tiles, *terms, ii, ju, jv)
+    packing = _packing(product, rows, depth, vectors * lanes, target)
+    if packing is not None:
+        program = _pack(program, product, packing, target, shared)
+    program, high, low = split_into(program, i, height)
+    program, panel, rest = split_into(program, j, vectors * lanes)
+    program, vector, lane = split_into(program, rest, lanes)
+    tiles = extent(program, high)
+    fitting = max(1, (target.l2 // 2) // (height * depth * access.itemsize(product.definition)))
+    blocks = -(-tiles // fitting)
+    if blocks > 1 or tiles >= 4 * BLOCKS:
+        size = -(-tiles // max(blocks, BLOCKS))
+        program, outer, tile = split_into(program, high, size)
+        program = reorder(program, *batch, outer, panel, tile, *terms, low, vector, lane)
+        first = outer
     else:
-        program = reorder(program, *batch, io, jo, *terms, ii, ju, jv)
-        tiles = jo
-    program = partition(program, io if outer is io else tiles)
-    program = unroll(program, ii)
-    program = unroll(program, ju)
-    program = vectorize(program, jv)
-    program = cache_write(program, name, Scope.REGISTER, tiles)
+        tile, first = high, panel
+        program = reorder(program, *batch, panel, tile, *terms, low, vector, lane)
+    program = vectorize(unroll(unroll(program, low), vector), lane)
+    program = partition(partition(program, first), tile)
+    program = cache_write(program, name, Scope.REGISTER, tile)
+    if packing is not None:
+        program = over_compute(program, name)
+    elif first is not panel:
+        program = partition(program, panel)
+    program = ride(program, f"{name}.store")
+    if shared:
+        among = batch if prod(extent(program, b) for b in batch) >= BLOCKS else [*batch, first]
+        program = share(program, name, among)
     return program
-
-
-def _pays_to_pack(product: Product, rows: int, depth: int, width: int) -> tuple[int, int] | None:
-    return None
 
 
 def _four_loops(
@@ -170,3 +139,45 @@ def _four_loops(
     program, i = fuse_all(program, rows)
     program, j = fuse_all(program, columns)
     return program, batch, i, j, terms
+
+
+def _packing(
+    product: Product, rows: int, depth: int, width: int, target: Target
+) -> tuple[tuple[int, ...], tuple[int, int]] | None:
+    """(order, block) that packs the right operand into panels, if that pays."""
+    if len(product.columns) != 1 or not may_reassociate(product.definition):
+        return None
+    column = product.columns[0].symbol
+    place = [bare(i) for i in product.right.index].index(column)
+    terms = [a.symbol for a in product.terms]
+    others = [d for d, i in enumerate(product.right.index) if d != place and bare(i) not in terms]
+    inner = [d for s in terms for d, i in enumerate(product.right.index) if bare(i) is s]
+    size = depth * product.columns[0].extent * access.itemsize(product.definition)
+    if _lies_across(product) and (rows < REUSE or size <= target.l1 // 2):
+        return None
+    return (*others, place, *inner), (place, width)
+
+
+def _pack(
+    program: LoopProgram,
+    product: Product,
+    packing: tuple[tuple[int, ...], tuple[int, int]],
+    target: Target,
+    shared: bool,
+) -> LoopProgram:
+    """Adds the copy into panels, its panels shared among the workers."""
+    order, block = packing
+    before = {p.block.name for p in find.blocks(program)}
+    program = cache_read(
+        program, product.definition.name, product.right.buffer.name, order=order, blocks=(block,)
+    )
+    (copy,) = (p for p in find.blocks(program) if p.block.name not in before)
+    loops = [loop.symbol for loop in copy.around]
+    lanes = target.lanes(product.right.buffer.dtype.itemsize)
+    program, vector, lane = split_into(program, loops[-1], min(lanes, block[1]))
+    program = vectorize(unroll(program, vector), lane)
+    panel = loops[order.index(block[0])]
+    program = partition(program, panel)
+    if shared and panel is loops[0]:
+        program = parallel(program, panel)
+    return program

@@ -7,7 +7,7 @@ from ...ir.loop.nodes import LoopProgram
 from ...ir.target import Target
 from ...ir.tensor.nodes import AxisKind, Definition
 from .. import find
-from ..legality import independent, may_reassociate
+from ..legality import independent, kinds, may_reassociate
 from ..loops import reorder, split_into
 from ..marks import parallel, partition, unroll, vectorize
 from ..memory import cache_write
@@ -27,24 +27,28 @@ STRIP = 8
 """Vectors of partial results, one beside the other, that a reduction across memory keeps."""
 
 
-def schedule(program: LoopProgram, block: str, target: Target) -> LoopProgram:
-    """The plain nest of one reduction."""
-    definition = find.block(program, block).block.definition
-    if not independent(definition) or not access.points(definition):
-        return program
+def matches(definition: Definition) -> bool:
+    """Whether the definition reduces, and has no scan."""
     spatial = access.of_kind(definition, AxisKind.SPATIAL)
     reduced = access.of_kind(definition, AxisKind.REDUCE)
-    if len(spatial) + len(reduced) < len(definition.axes) or not reduced:
-        return program
+    whole = len(spatial) + len(reduced) == len(definition.axes)
+    return bool(reduced) and whole and independent(definition) and access.points(definition) > 0
+
+
+def schedule(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
+    """The plain nest of one reduction."""
+    spatial = access.of_kind(definition, AxisKind.SPATIAL)
+    reduced = access.of_kind(definition, AxisKind.REDUCE)
     kept = max((access.contiguity(definition, axis) for axis in spatial), default=-100)
     along = max(access.contiguity(definition, axis) for axis in reduced)
     if along > kept and may_reassociate(definition):
-        return _along(program, block, definition, target)
-    return across(program, block, target)
+        return _along(program, definition, target)
+    return _across(program, definition, target)
 
 
-def _along(program: LoopProgram, block: str, definition: Definition, target: Target) -> LoopProgram:
+def _along(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
     """The terms lie side by side: lanes are partial results."""
+    block = definition.name
     spatial = access.of_kind(definition, AxisKind.SPATIAL)
     reduced = access.of_kind(definition, AxisKind.REDUCE)
     program, loops = fuse_axes(program, block, access.runs(definition, [*spatial, *reduced]))
@@ -58,9 +62,7 @@ def _along(program: LoopProgram, block: str, definition: Definition, target: Tar
     if shared and few < 4 and extent(program, terms[0]) > 1:
         program, block, terms = _chunks(program, block, terms, lanes)
         kept = []
-    lane = _contiguous(program, block, definition, terms)
-    program = reorder(program, *(t for t in terms if t is not lane), lane)
-    program = lane_sums(program, block, lane, lanes, WAYS)
+    program = lane_sums(program, block, terms[-1], lanes, WAYS)
     if shared and kept:
         program = share(program, block, kept)
     return program
@@ -88,20 +90,12 @@ def _chunks(
 
 
 def _is_spatial(program: LoopProgram, block: str, loop: Symbol) -> bool:
-    from ..legality import kinds
-
     return AxisKind.SPATIAL in kinds(find.block(program, block).block, loop)
 
 
-def _contiguous(
-    program: LoopProgram, block: str, definition: Definition, terms: list[Symbol]
-) -> Symbol:
-    return terms[-1]
-
-
-def across(program: LoopProgram, block: str, target: Target) -> LoopProgram:
+def _across(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
     """The terms lie apart, results side by side: a strip of results is kept in registers."""
-    definition = find.block(program, block).block.definition
+    block = definition.name
     spatial = access.of_kind(definition, AxisKind.SPATIAL)
     reduced = access.of_kind(definition, AxisKind.REDUCE)
     if not spatial:
