@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from loopwright.ir.graph.interpreter import interpret_group
 from loopwright.ir.graph.nodes import ArrayType, Atom, Equation, Group, Literal, Var
 from loopwright.ir.graph.types import result_types
 from loopwright.ir.loop import interpreter as loops
+from loopwright.ir.loop.checker import check as check_loop
 from loopwright.ir.lowering.loops import build
 from loopwright.ir.lowering.tensors import lower_group
 from loopwright.ir.tensor import interpreter as tensors
+from loopwright.ir.tensor.checker import check as check_tensor
 from loopwright.ir.tensor.nodes import TensorProgram
 
 
@@ -68,12 +71,15 @@ def same(a: Any, b: Any, loose: bool) -> None:
 def agree() -> Callable[..., TensorProgram]:
     """agree(group, arrays, loose=False): all three levels give the same; the tensor program."""
 
-    def check(group: Group, arrays: Sequence[Any], loose: bool = False) -> TensorProgram:
+    def law(group: Group, arrays: Sequence[Any], loose: bool = False) -> TensorProgram:
         kept = [a.copy() for a in arrays]
         wanted = written_order(group, interpret_group(group, arrays))
         program = lower_group(group)
+        check_tensor(program)
         by_tensor = tensors.interpret(program, arrays)
-        by_loop = loops.interpret(build(program), arrays)
+        nests = build(program)
+        check_loop(nests)
+        by_loop = loops.interpret(nests, arrays)
         for want, tensor, loop in zip(wanted, by_tensor, by_loop, strict=True):
             same(tensor, want, loose)
             same(loop, tensor, False)
@@ -81,4 +87,4 @@ def agree() -> Callable[..., TensorProgram]:
             assert array.tobytes() == before.tobytes()
         return program
 
-    return check
+    return law

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from loopwright.ir import dtypes
 from loopwright.ir.expr.evaluate import CheckError
 from loopwright.ir.graph import ops
