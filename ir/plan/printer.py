@@ -17,7 +17,7 @@ from .nodes import Copy, Launch, Place, Plan, Repeat, Slot, Step
 _WORDS = {Place.ARGUMENT: "arg", Place.RESULT: "result", Place.CONSTANT: "const"}
 
 
-def show(plan: Plan) -> str:
+def print_plan(plan: Plan) -> str:
     """The plan, one step a line."""
     head = ", ".join(_slot(s) for s in plan.arguments)
     lines = [f"plan({head}) arena {plan.arena_bytes} {{"]
