@@ -203,12 +203,9 @@ def carried(place: LoopPlace, private: bool) -> tuple[Block, Block, Buffer] | No
                 if still and private and not writer.definition.update:
                     continue
                 for index in indices:
-                    if not any(
-                        separated(
-                            interval(a, writer_loops[1:]), interval(b, other_loops[1:]), symbol
-                        )
-                        for a, b in zip(written, index, strict=True)
-                    ):
+                    mine = [interval(i, writer_loops[1:]) for i in written]
+                    theirs = [interval(i, other_loops[1:]) for i in index]
+                    if not separated(mine, theirs, place.loop):
                         return writer, other, buffer
     return None
 

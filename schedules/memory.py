@@ -278,15 +278,15 @@ def exchange(program: LoopProgram, old: Buffer, new: Buffer) -> LoopProgram:
     return map_program(program, edit)
 
 
-def over_compute(program: LoopProgram, block: str) -> LoopProgram:
+def over_compute(program: LoopProgram, block: str, *axes: str) -> LoopProgram:
     """Drops the guards of imperfect tiles from a block whose output stays in the kernel.
 
         for i.o in 3: for i.i in 4: acc[4*i.o + i.i] = p[...] where 9 - 4*i.o - i.i >= 0
         ->   the same without guard, acc and the axis grown from 10 to 12
 
-    Whoever reads the output keeps its guard, so what is computed too much never leaves. Refused
-    when: the output is a parameter (scope_parameter); a grown axis would read outside a buffer
-    (over_read).
+    Only the named axes grow, if names are given. Whoever reads the output keeps its guard, so what
+    is computed too much never leaves. Refused when: the output is a parameter (scope_parameter); a
+    grown axis would read outside a buffer (over_read).
     """
     place = find.block(program, block)
     definition = place.block.definition
@@ -303,7 +303,8 @@ def over_compute(program: LoopProgram, block: str) -> LoopProgram:
     dropped: set[Index] = set()
     for axis, binding in zip(definition.axes, place.block.bindings, strict=True):
         high = ix.bounds(binding, known)[1]
-        if axis.kind is AxisKind.SPATIAL and isinstance(high, int) and high >= axis.extent:
+        wanted = axis.kind is AxisKind.SPATIAL and (not axes or axis.symbol.name in axes)
+        if wanted and isinstance(high, int) and high >= axis.extent:
             grown.append(replace(axis, extent=high + 1))
             dropped.add(ix.subtract(ix.constant(axis.extent - 1), binding))
         else:

@@ -113,10 +113,49 @@ def union(intervals: Sequence[Interval | None]) -> Interval | None:
     return ix.add(base, low), high - low
 
 
-def separated(a: Interval | None, b: Interval | None, symbol: Symbol) -> bool:
-    """Whether the intervals of different values of `symbol` never meet (both move along it)."""
-    both = union([a, b])
-    if both is None:
-        return False
-    step = ix.coefficient(both[0], symbol)
-    return step is not None and both[1] <= abs(step)
+def separated(a: Sequence[Interval | None], b: Sequence[Interval | None], loop: For) -> bool:
+    """Whether two boxes of different iterations of `loop` never meet.
+
+    Each dimension may show one digit of the iteration's number, `(number // low) % count`, if both
+    boxes move with it in steps no smaller than their joint extent. Together the digits must tell
+    the number: a fused loop shows a digit in each dimension that it was fused from.
+    """
+    digits: list[tuple[int, int]] = []
+    for x, y in zip(a, b, strict=True):
+        both = union([x, y])
+        if both is None:
+            continue
+        moving = [(atom, c) for atom, c in both[0].terms if _moves(atom, loop.symbol)]
+        if len(moving) == 1 and both[1] <= abs(moving[0][1]):
+            digit = _digit(moving[0][0], loop)
+            if digit is not None:
+                digits.append(digit)
+    known = 1
+    for low, count in sorted(digits):
+        if known % low:
+            break
+        known = max(known, low * count)
+    return known >= loop.extent
+
+
+def _moves(atom: Atom, symbol: Symbol) -> bool:
+    return atom is symbol or (
+        isinstance(atom, FloorDiv | Mod) and symbol in ix.symbols(atom.operand)
+    )
+
+
+def _digit(atom: Atom, loop: For) -> tuple[int, int] | None:
+    """(low, count) of the digit that an atom is of a loop's number."""
+    match atom:
+        case Symbol():
+            return 1, loop.extent
+        case FloorDiv(operand, low) if operand == ix.of(loop.symbol):
+            return low, -(-loop.extent // low)
+        case Mod(operand, count) if operand == ix.of(loop.symbol):
+            return 1, count
+        case Mod(Index(const=0, terms=((FloorDiv(operand, low), 1),)), count) if operand == ix.of(
+            loop.symbol
+        ):
+            return low, count
+        case _:
+            return None

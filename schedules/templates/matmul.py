@@ -64,8 +64,11 @@ def recognise(definition: Definition) -> Product | None:
 
 
 def matches(definition: Definition) -> bool:
-    """Whether the definition is a product of matrices, empty ones aside."""
-    return recognise(definition) is not None and access.points(definition) > 0
+    """Whether the definition is a product of matrices, both with axes of their own."""
+    product = recognise(definition)
+    if product is None or not access.points(definition):
+        return False
+    return bool(product.rows and product.columns)
 
 
 def schedule(program: LoopProgram, definition: Definition, target: Target) -> LoopProgram:
@@ -116,7 +119,7 @@ def _tiled(
     program = partition(partition(program, first), tile)
     program = cache_write(program, name, Scope.REGISTER, tile)
     if packing is not None:
-        program = over_compute(program, name)
+        program = over_compute(program, name, product.columns[0].symbol.name)
     elif first is not panel:
         program = partition(program, panel)
     program = ride(program, f"{name}.store")

@@ -17,7 +17,7 @@ from ..legality import independent
 from ..loops import merge
 from ..marks import parallel
 from ..memory import set_scope
-from . import access
+from . import access, conv, depthwise, matmul
 from .steps import fuse_all, fuse_axes, lane_sums, loops_of, merge_neighbours, vector_tile
 
 WAYS = 4
@@ -27,10 +27,16 @@ def matches(definitions: tuple[Definition, ...]) -> bool:
     """Whether several definitions, one a reduction, run over the same rows."""
     if len(definitions) < 2 or not all(independent(d) for d in definitions):
         return False
-    if not any(_reduced(d) for d in definitions):
+    if not any(_reduced(d) for d in definitions) or any(_contracts(d) for d in definitions):
         return False
     count = _rows(definitions)
     return count is not None and count > 1
+
+
+def _contracts(definition: Definition) -> bool:
+    """Whether the definition has a template that what follows it rides on."""
+    contractions = (matmul.matches, conv.matches, depthwise.matches)
+    return bool(definition.domain) or any(matches(definition) for matches in contractions)
 
 
 def _rows(definitions: tuple[Definition, ...]) -> int | None:
