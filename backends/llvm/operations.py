@@ -138,6 +138,8 @@ class Operations:
         if source == dtype:
             return operand
         target = with_lanes(scalar_type(dtype), lanes)
+        if dt.BFLOAT16 in (source, dtype):
+            return self._widen(operand, dtype)
         if dtype == dt.BOOL:
             zero = "zeroinitializer" if lanes else ("0.0" if dt.is_float(source) else "0")
             word = "fcmp une" if dt.is_float(source) else "icmp ne"
@@ -155,3 +157,14 @@ class Operations:
         else:
             word = "sext" if dt.is_signed(source) else "zext"
         return self._pure(f"{word} {operand} to {target}", (operand,), dtype)
+
+    def _widen(self, operand: Operand, dtype: np.dtype) -> Operand:
+        """bfloat16 to float32: its bits are the upper half of the wider ones."""
+        if operand.dtype != dt.BFLOAT16 or dtype != dt.FLOAT32:
+            raise InternalError(f"cast of {operand.dtype} to {dtype} is not a core operation")
+        wide = self._pure(
+            f"zext {operand} to {with_lanes('i32', operand.lanes)}", (operand,), dt.UINT32
+        )
+        by = "splat (i32 16)" if operand.lanes else "16"
+        bits = self._pure(f"shl {wide}, {by}", (wide,), dt.UINT32)
+        return self.emit("bitcast", (bits,), dtype)

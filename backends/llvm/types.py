@@ -19,7 +19,7 @@ _TYPES = {
     dt.UINT32: "i32",
     dt.UINT64: "i64",
     dt.FLOAT16: "half",
-    dt.BFLOAT16: "bfloat",
+    dt.BFLOAT16: "i16",  # its bits: most targets have no bfloat instructions to select
     dt.FLOAT32: "float",
     dt.FLOAT64: "double",
 }
@@ -47,7 +47,7 @@ def literal(value: np.generic, dtype: np.dtype) -> str:
     if dtype == dt.FLOAT16:
         return f"0xH{int(np.asarray(value).view(np.uint16)):04X}"
     if dtype == dt.BFLOAT16:
-        return f"0xR{int(np.asarray(value).view(np.uint16)):04X}"
+        return str(int(np.asarray(value).view(np.uint16)))
     if dt.is_float(dtype):
         bits = struct.unpack("<Q", struct.pack("<d", float(value)))[0]
         if value != value:  # keep a quiet NaN's own bits where the narrow type can hold them
@@ -58,5 +58,5 @@ def literal(value: np.generic, dtype: np.dtype) -> str:
 
 def mangled(element: str, lanes: int) -> str:
     """The suffix of an overloaded intrinsic's name: f32, v8f32, i64, ..."""
-    short = {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16"}.get(element, element)
+    short = {"float": "f32", "double": "f64", "half": "f16"}.get(element, element)
     return f"v{lanes}{short}" if lanes else short
