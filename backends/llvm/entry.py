@@ -11,11 +11,13 @@ import importlib
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import entry_text, runtime
 from .entry_layout import tuple_items
 from .entry_tables import EntryTable, NativeSignature
+from .native_callable import NATIVE, NativeCallable, attach
 from .orc import Library
 from .runtime_memory import POOLED_BYTES
 from .signature import Signature
@@ -31,7 +33,6 @@ _NUMPY_API = {
     "lw_set_base": 282,  # PyArray_SetBaseObject
 }
 _load_lock = threading.Lock()
-_loaded = 0
 
 
 class _MethodDef(ctypes.Structure):
@@ -87,16 +88,21 @@ class Entry:
             slow=id(slow),
             raiser=id(raise_status),
         )
-        method = _MethodDef(name.encode(), load(), _METH_FASTCALL_KEYWORDS, None)
+        method = _MethodDef(name.encode(), load().fastcall, _METH_FASTCALL_KEYWORDS, None)
         self._lock = threading.Lock()
         self._holder = _Holder(
             tables=(self._table, name_table, default_table, method),
             objects=(names, filled, slow, raise_status),
         )
         capsule = _capsule_new(ctypes.addressof(self._table), None, None)
+        self._self = (capsule, self._holder)
         self.callable: Callable[..., Any] = _function_new(
-            ctypes.addressof(method), (capsule, self._holder), None
+            ctypes.addressof(method), self._self, None
         )
+
+    def attach(self, instance: NativeCallable) -> None:
+        """Have calls of `instance` go straight to this entry, as those of `callable` do."""
+        attach(instance, self._self, load().vectorcall)
 
     def add(self, signature: Signature) -> None:
         """Try `signature` first from now on; with eight already there the oldest goes."""
@@ -127,23 +133,34 @@ class Entry:
         return len(self._holder.chain)
 
 
-def load(compile: runtime.Compile = runtime.compile_glue) -> int:
-    """The address of the native entry; loaded by the first call, which alone uses `compile`."""
+@dataclass(frozen=True, slots=True)
+class _Native:
+    """Addresses of the two ways in."""
+
+    fastcall: int
+    vectorcall: int
+
+
+_loaded: _Native | None = None
+
+
+def load(compile: runtime.Compile = runtime.compile_glue) -> _Native:
+    """The native entry of this process; loaded by the first call, which alone uses `compile`."""
     global _loaded
     with _load_lock:
-        if not _loaded:
+        if _loaded is None:
             _loaded = _load(compile)
         return _loaded
 
 
-def _load(compile: runtime.Compile) -> int:
+def _load(compile: runtime.Compile) -> _Native:
     blocks = runtime.load(compile).addresses
-    text = entry_text.entry_text(tuple_items(), POOLED_BYTES, STACK_BYTES)
+    text = entry_text.entry_text(tuple_items(), NATIVE, POOLED_BYTES, STACK_BYTES)
     imports = {name: blocks[name] for name in ("lw_block_alloc", "lw_block_free")}
     library = Library([compile(text)], entry_text.EXPORTS, imports | _numpy_addresses())
     # Arrays made by it may outlive everything else, and their destructor is in it.
     library.keep_forever()
-    return library["lw_entry"]
+    return _Native(library["lw_entry"], library["lw_vectorcall"])
 
 
 def _numpy_addresses() -> dict[str, int]:

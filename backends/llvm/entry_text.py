@@ -6,7 +6,10 @@ as fast as code made for one signature: the branches of a warm call are all pred
 
     ptr @lw_entry(ptr self, ptr args, i64 given, ptr names)        METH_FASTCALL | METH_KEYWORDS
 
-`self` is a tuple whose first item is a capsule that points to the entry's table.
+    ptr @lw_vectorcall(ptr callable, ptr args, i64 given, ptr names)      PEP 590
+
+`self` is a tuple whose first item is a capsule that points to the entry's table; a `callable` has
+the reference to such a tuple at the offset `native`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from string import Template
 from .entry_arguments import ARGUMENTS
 from .entry_results import RESULTS
 
-EXPORTS = ("lw_entry",)
+EXPORTS = ("lw_entry", "lw_vectorcall")
 
 # Codes in the tables; `entry` writes them.
 ARRAY, FLOAT, INT, BOOL, SCALAR, OBJECT = range(6)  # kinds of parameters
@@ -78,7 +81,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 @call_format = private constant [3 x i8] c"Li\\00"
-@silent = private constant [41 x i8] c"a failed compiled call raised no error  \\00"
+@silent = private constant [39 x i8] c"a failed compiled call raised no error\\00"
+@cleared = private constant [37 x i8] c"the compiled function is being freed\\00"
 """
 
 _CALL = """
@@ -310,17 +314,33 @@ slow:
   %answer = call ptr @PyObject_Vectorcall(ptr %slow_is, ptr %args, i64 %given, ptr %names)
   ret ptr %answer
 }
+
+define ptr @lw_vectorcall(ptr %callable, ptr %args, i64 %given, ptr %names) {
+  %self_at = getelementptr i8, ptr %callable, i64 $native
+  %self = load ptr, ptr %self_at
+  %gone = icmp eq ptr %self, null
+  br i1 %gone, label %refuse, label %go
+go:
+  %count = and i64 %given, 9223372036854775807       ; without PY_VECTORCALL_ARGUMENTS_OFFSET
+  %answer = call ptr @lw_entry(ptr %self, ptr %args, i64 %count, ptr %names)
+  ret ptr %answer
+refuse:                                              ; the collector has cleared the instance
+  %kind = load ptr, ptr @PyExc_SystemError
+  call void @PyErr_SetString(ptr %kind, ptr @cleared)
+  ret ptr null
+}
 """
 
 
-def entry_text(tuple_items: int, pooled_bytes: int, stack_bytes: int) -> str:
+def entry_text(tuple_items: int, native: int, pooled_bytes: int, stack_bytes: int) -> str:
     """LLVM text of the entry.
 
-    `tuple_items` is the offset of a tuple's items; results of `pooled_bytes` and more come from the
-    block pool; arenas of up to `stack_bytes` lie on the stack.
+    `tuple_items` is the offset of a tuple's items, `native` that of a callable's entry; results of
+    `pooled_bytes` and more come from the block pool; arenas up to `stack_bytes` lie on the stack.
     """
     return Template(_TABLES + ARGUMENTS + RESULTS + _CALL).substitute(
         tuple_items=tuple_items,
+        native=native,
         pooled_bytes=pooled_bytes,
         stack_bytes=stack_bytes,
         ARRAY=ARRAY,
