@@ -276,7 +276,11 @@ entry:
   %slots = alloca i64, i64 %n
   %exact = icmp eq i64 %given, %n
   %unnamed = icmp eq ptr %names, null
-  %plain = and i1 %exact, %unnamed
+  %places_at = getelementptr %Entry, ptr %table, i32 0, i32 5
+  %places = load i64, ptr %places_at
+  %placed = icmp ule i64 %given, %places
+  %in_place = and i1 %exact, %placed
+  %plain = and i1 %in_place, %unnamed
   br i1 %plain, label %match, label %arrange
 arrange:
   %bound = alloca ptr, i64 %n

@@ -35,7 +35,7 @@ class Library:
     to the library goes: whoever holds an address must hold the library too.
     """
 
-    __slots__ = ("_tracker", "addresses")
+    __slots__ = ("__weakref__", "_tracker", "addresses")
 
     def __init__(
         self,
