@@ -84,7 +84,7 @@ def scatter(op: ops.Scatter, x: Sequence[Array]) -> Array:
     rest = moved.shape[len(op.axes) :]
     kept = np.ones(indices[0].shape, np.bool_) if inside is None else inside
     flat = tuple(p[kept] for p in places)
-    values = updates[kept].reshape(-1, *rest)
+    values = updates[kept].reshape((len(flat[0]), *rest))
     if op.combine is None:
         last = _last_of_each(flat, moved.shape[: len(op.axes)])
         moved[tuple(p[last] for p in flat)] = values[last]

@@ -31,7 +31,7 @@ def dot_general(op: ops.DotGeneral, x: Sequence[Array]) -> Array:
         for k in range(a.shape[2]):
             result += a[:, :, None, k] * b[:, None, :, k]
     batch = [x[0].shape[k] for k in op.batch[0]]
-    return convert(result.reshape(*batch, *shape_a, *shape_b), op.dtype)
+    return convert(result.reshape((*batch, *shape_a, *shape_b)), op.dtype)
 
 
 def _stack(x: Array, batch: tuple[int, ...], contract: tuple[int, ...]) -> tuple[Array, list[int]]:

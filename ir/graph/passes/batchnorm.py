@@ -32,6 +32,8 @@ def fold_affine(graph: Graph, store: ConstantStore) -> Graph:
     be finite, where something else reads a value inside the chain, or where weights and result
     differ in type.
     """
+    if not graph.constants:
+        return graph
     folder = _Folder(graph, store)
     equations = tuple(new for e in visit("fold_affine", graph.equations) for new in folder.fold(e))
     if not folder.added:

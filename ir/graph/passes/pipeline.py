@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -22,15 +22,6 @@ MAX_ROUNDS = 4
 """How often simplification, folding and cleaning may follow each other before it is enough."""
 
 
-def passes(precision: ops.Precision, store: ConstantStore) -> tuple[tuple[Pass, ...], ...]:
-    """Stages in order; the passes of a stage are repeated until the graph stays as it is."""
-    simplest = (simplify, partial(fold, store=store), clean)
-    stages: tuple[tuple[Pass, ...], ...] = ((partial(share_constants, store=store),), simplest)
-    if precision == "default":
-        stages = (*stages, (partial(fold_affine, store=store), *simplest))
-    return ((inline,), *stages)
-
-
 def optimise(
     graph: Graph,
     *,
@@ -44,20 +35,31 @@ def optimise(
     NumPy's functions. `store` shares folded constants between graphs. With `check`, raises
     InternalError if the graph, or what a pass makes of it, breaks a rule of the level.
     """
-    trusted: set[Equation] = set()
-    if check:
+    store = ConstantStore() if store is None else store
+    trusted: set[Equation] | None = set() if check else None
+    if trusted is not None:
         check_graph(graph, trusted)
-    for stage in passes(precision, ConstantStore() if store is None else store):
-        for _ in range(MAX_ROUNDS):
-            before = graph
-            graph = _once(graph, stage, trusted if check else None)
-            if graph is before:
-                break
+    simplest = (simplify, partial(fold, store=store), clean)
+    graph = _run((inline, partial(share_constants, store=store)), graph, trusted)
+    graph = _settle(simplest, graph, trusted)
+    if precision == "default":
+        before, graph = graph, _run((partial(fold_affine, store=store),), graph, trusted)
+        if graph is not before:
+            graph = _settle(simplest, graph, trusted)
     return graph
 
 
-def _once(graph: Graph, stage: Iterable[Pass], trusted: set[Equation] | None) -> Graph:
-    for transform in stage:
+def _settle(passes: Sequence[Pass], graph: Graph, trusted: set[Equation] | None) -> Graph:
+    """The passes repeated until the graph stays as it is."""
+    for _ in range(MAX_ROUNDS):
+        before, graph = graph, _run(passes, graph, trusted)
+        if graph is before:
+            break
+    return graph
+
+
+def _run(passes: Sequence[Pass], graph: Graph, trusted: set[Equation] | None) -> Graph:
+    for transform in passes:
         before, graph = graph, transform(graph)
         if trusted is not None and graph is not before:
             check_graph(graph, trusted)
