@@ -13,7 +13,7 @@ from ..expr.nodes import Buffer, Combiner, Const, FromIndex, Index, Load, Scope,
 from ..expr.values import loads, rewrite
 from ..graph.nodes import Atom, Equation, Group, Literal, Var
 from ..tensor.nodes import Axis, AxisKind, Definition, Param, Role, TensorProgram
-from .materialise import Arrays, arrays, home, in_place
+from .materialise import UPDATES, Arrays, arrays, home, in_place
 from .rules import INLINE, Indices, Request, Site, Steps, cast
 
 SPATIAL_NAMES = "ijklmnpq"
@@ -49,13 +49,22 @@ class Builder:
             return
         self._inouts.add(buffer)
         self._arrays[donated] = buffer
-        first = self.plan.first_write.get(donated, len(self.group.equations))
-        if any(n > first for n in self.plan.readers.get(var, ())):
+        if self._outlives(var, donated):
             old = self.scratch("old", var.type.shape, var.type.dtype)
             self.copy(old, buffer)
             self._arrays[var] = old
         else:
             self._arrays.setdefault(var, buffer)
+
+    def _outlives(self, var: Var, donated: Var) -> bool:
+        """Whether a donated input is still read after its memory was written to."""
+        first = self.plan.first_write.get(donated)
+        if first is None:
+            return False
+        equation = self.group.equations[first]
+        copies = isinstance(equation.op, UPDATES) and not self.in_place(equation)
+        last = first - 1 if copies else first  # the copy comes before what the update reads
+        return any(reader > last for reader in self.plan.readers.get(var, ()))
 
     # Names and arrays.
 
@@ -178,7 +187,7 @@ class Builder:
                 axes = tuple(a for a in axes if a.kind is not AxisKind.REDUCE)
                 values, domain, combine = combine.identity, (), None
         target = outputs[0]
-        if target in self._inouts:
+        if target in self._inouts or update:
             places = [i for v in (*index, *domain) for i in ix.dynamics(v)]
             if any(load.buffer is target for load in loads(d.value for d in places)):
                 index, domain = self._from_old(target, index, domain)

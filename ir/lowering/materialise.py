@@ -8,7 +8,6 @@ element; more are recomputation, allowed where it is cheaper than memory.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from ..graph import ops
@@ -55,64 +54,106 @@ class Arrays:
 
 def arrays(group: Group) -> Arrays:
     """Decides for every variable of the group."""
-    result = Arrays(stored=set(group.outputs))
-    _share_updates(group, result)
-    paths: dict[Var, set[int]] = {}
-    expanded: set[Var] = set()
-    dense: set[Var] = set()
-    lengthened: dict[tuple[int, int, int], int] = {}
-    for number in reversed(range(len(group.equations))):
-        equation = group.equations[number]
-        own = [v for v in equation.outputs if v in paths or v in result.stored]
-        if not own:
-            continue  # nobody reads it
-        if _needs_array(equation, own, paths, expanded, dense, result):
+    return _Walk(group).run()
+
+
+class _Walk:
+    """The walk's state: how each variable is read, as far as its readers were visited."""
+
+    def __init__(self, group: Group):
+        self.group = group
+        self.result = Arrays(stored=set(group.outputs))
+        self.given = {group.outputs[o]: group.inputs[i] for i, o in group.donated}
+        self.paths: dict[Var, set[int]] = {}
+        self.expanded: set[Var] = set()  # read many times an element
+        self.dense: set[Var] = set()  # read by a product or a sort
+        self.updates: dict[Var, list[int]] = {}  # equations that update the variable, last first
+        self._lengthened: dict[tuple[int, int, int], int] = {}
+
+    def run(self) -> Arrays:
+        for number in reversed(range(len(self.group.equations))):
+            equation = self.group.equations[number]
+            for var in equation.outputs:
+                self._decide_updates(var, equation)
+            own = [v for v in equation.outputs if v in self.paths or v in self.result.stored]
+            if own:
+                self._visit(number, equation, own)
+        for var in self.group.inputs:
+            self._decide_updates(var, None)
+        for number, equation in enumerate(self.group.equations):
+            root = home(self.result, equation.outputs[0])
+            if root in self.given and equation.outputs[0] in self.result.stored:
+                self.result.first_write.setdefault(root, number)
+        return self.result
+
+    def _visit(self, number: int, equation: Equation, own: list[Var]) -> None:
+        """Notes how the equation reads its operands."""
+        result = self.result
+        wide = thick = False
+        if self._needs_array(equation, own):
             result.stored |= set(own)
-            roots = {number}
-            mine = {_path(lengthened, -1, number, -1)}
-            wide = thick = False
+            roots, paths = {number}, {self._path(-1, number, -1)}
         else:
-            roots = set().union(*(result.readers.get(v, set()) for v in own))
-            mine = set().union(*(paths[v] for v in own))
-            wide = any(v in expanded for v in own)
-            thick = any(v in dense for v in own)
+            (var,) = own
+            roots, paths = result.readers[var], self.paths[var]
+            wide, thick = var in self.expanded, var in self.dense
         moves = isinstance(equation.op, MOVES + DEFINED)
+        products = (ops.DotGeneral, ops.Conv, ops.ConvBlocked, ops.Sort)
         for k, operand in enumerate(equation.inputs):
             if not isinstance(operand, Var):
                 continue
-            if k == 0 and isinstance(equation.op, UPDATES) and in_place(group, result, equation):
+            if k == 0 and isinstance(equation.op, UPDATES):
+                self.updates.setdefault(operand, []).append(number)
                 continue
-            result.readers.setdefault(operand, set()).update(roots)
-            there = {_path(lengthened, p, number, k) for p in mine} if moves else mine
-            paths.setdefault(operand, set()).update(there)
+            there = {self._path(p, number, k) for p in paths} if moves else paths
+            self._read(operand, roots, there)
             if wide or _expands(equation, k):
-                expanded.add(operand)
-            if thick or isinstance(equation.op, ops.DotGeneral | ops.Conv | ops.ConvBlocked):
-                dense.add(operand)
-            if isinstance(equation.op, ops.Sort):
-                dense.add(operand)
-    return result
+                self.expanded.add(operand)
+            if thick or isinstance(equation.op, products):
+                self.dense.add(operand)
 
+    def _read(self, operand: Var, roots: set[int], paths: set[int]) -> None:
+        self.result.readers.setdefault(operand, set()).update(roots)
+        self.paths.setdefault(operand, set()).update(paths)
 
-def _path(known: dict[tuple[int, int, int], int], *step: int) -> int:
-    return known.setdefault((step[0], step[1], step[2]), len(known))
+    def _path(self, before: int, number: int, k: int) -> int:
+        return self._lengthened.setdefault((before, number, k), len(self._lengthened))
 
+    def _decide_updates(self, var: Var, maker: Equation | None) -> None:
+        """Lets the last update of a variable work in the variable's array, if nobody minds.
 
-def _needs_array(
-    equation: Equation,
-    own: list[Var],
-    paths: dict[Var, set[int]],
-    expanded: set[Var],
-    dense: set[Var],
-    so_far: Arrays,
-) -> bool:
-    if isinstance(equation.op, DEFINED) or any(v in so_far.stored for v in own):
-        return True
-    var = own[0]
-    if var in dense and not isinstance(equation.op, DENSE_MOVES):
-        return True
-    limit = _limit(equation)
-    return len(paths[var]) > limit or (limit == _COSTLY and var in expanded)
+        All readers are known now. Every other update first copies the variable: one more reader.
+        """
+        result, group = self.result, self.group
+        numbers = self.updates.get(var, [])
+        for number in numbers[1:]:
+            self._read(var, {number}, {self._path(-1, number, 0)})
+        if not numbers:
+            return
+        number = numbers[0]
+        target = group.equations[number].outputs[0]
+        root = home(result, target)
+        late = any(reader > number for reader in result.readers.get(var, ()))
+        if maker is None:
+            if self.given.get(root) is var:
+                return
+        elif var not in group.outputs and not late:
+            if root not in self.given or isinstance(maker.op, UPDATES):
+                result.shared[var] = target
+                result.stored.add(var)
+                return
+        if root in self.given and maker is not None:
+            result.stored.add(var)  # its own rule may read what the update overwrites
+        self._read(var, {number}, {self._path(-1, number, 0)})
+
+    def _needs_array(self, equation: Equation, own: list[Var]) -> bool:
+        if isinstance(equation.op, DEFINED) or any(v in self.result.stored for v in own):
+            return True
+        (var,) = own
+        if var in self.dense and not isinstance(equation.op, DENSE_MOVES):
+            return True
+        limit = _limit(equation)
+        return len(self.paths[var]) > limit or (limit == _COSTLY and var in self.expanded)
 
 
 def _limit(equation: Equation) -> int:
@@ -159,27 +200,3 @@ def home(so_far: Arrays, var: Var) -> Var:
     while var in so_far.shared:
         var = so_far.shared[var]
     return var
-
-
-def _share_updates(group: Group, result: Arrays) -> None:
-    """Lets chains of updates work in one array, the last one's."""
-    uses = Counter(v for e in group.equations for v in e.inputs if isinstance(v, Var))
-    made = {v: e for e in group.equations for v in e.outputs}
-    given = {group.outputs[o]: group.inputs[i] for i, o in group.donated}
-    for number in reversed(range(len(group.equations))):
-        equation = group.equations[number]
-        target = equation.outputs[0]
-        root = home(result, target)
-        if root in given:
-            result.first_write[root] = number
-        if not isinstance(equation.op, UPDATES):
-            continue
-        operand = equation.inputs[0]
-        if not isinstance(operand, Var) or operand not in made:
-            continue
-        free = uses[operand] == 1 and operand not in group.outputs
-        if free and (root not in given or isinstance(made[operand].op, UPDATES)):
-            result.shared[operand] = target
-            result.stored.add(operand)
-        elif root in given:
-            result.stored.add(operand)
