@@ -96,6 +96,28 @@ define i32 @sleep(ptr %args, ptr %arena) {
   ret i32 0
 }
 
+; args: int32 flag; sets it to 1 and waits until it is 2, for half a second at most (status 9)
+define i32 @meet(ptr %args, ptr %arena) {
+entry:
+  %flag = call ptr @arg(ptr %args, i64 0)
+  store atomic i32 1, ptr %flag seq_cst, align 4
+  br label %look
+look:
+  %i = phi i32 [ 0, %entry ], [ %next, %wait ]
+  %now = load atomic i32, ptr %flag seq_cst, align 4
+  %met = icmp eq i32 %now, 2
+  br i1 %met, label %good, label %wait
+wait:
+  %s = call i32 @usleep(i32 1000)
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, 500
+  br i1 %more, label %look, label %late
+good:
+  ret i32 0
+late:
+  ret i32 9
+}
+
 ; fills the arena with ones
 define i32 @fill(ptr %args, ptr %arena) {
 entry:
@@ -114,9 +136,10 @@ done:
 }
 """
 
-NAMES = ("copy8", "add", "addresses", "increment", "status", "nothing", "sleep", "fill")
+NAMES = ("copy8", "add", "addresses", "increment", "status", "nothing", "sleep", "fill", "meet")
 F4 = np.dtype(np.float32)
 VECTOR = ArrayParameter(F4, (8,))
+FLAG = ArrayParameter(np.dtype(np.int32), ())
 
 
 class Status(Exception):
@@ -578,8 +601,7 @@ def test_arena_larger_than_memory(make):
 
 
 def test_status_raises_and_the_next_call_works(make):
-    parameters = (ArrayParameter(np.dtype(np.int32), ()),)
-    f = make("status", parameters, (FreshResult(F4, (3,)),), number=12).callable
+    f = make("status", (FLAG,), (FreshResult(F4, (3,)),), number=12).callable
     for status in (1, 4097, -1, 2**31 - 1):
         with pytest.raises(Status) as caught:
             f(np.array(status, np.int32))
@@ -589,8 +611,7 @@ def test_status_raises_and_the_next_call_works(make):
 
 def test_raiser_that_raises_nothing(plans):
     made = entry.Entry("function", ("p",), slow, lambda number, status: None)
-    parameters = (ArrayParameter(np.dtype(np.int32), ()),)
-    made.add(Signature(parameters, (), (ObjectOutput(None),), Structure.SINGLE, plans["status"]))
+    made.add(Signature((FLAG,), (), (ObjectOutput(None),), Structure.SINGLE, plans["status"]))
     with pytest.raises(SystemError, match="no error"):
         made.callable(np.array(3, np.int32))
 
@@ -717,7 +738,7 @@ def test_calls_leave_reference_counts_as_they_were(add, make):
         None,
         np.ndarray,
     )
-    failing = make("status", (ArrayParameter(np.dtype(np.int32), ()),), fresh, outputs[:1]).callable
+    failing = make("status", (FLAG,), fresh, outputs[:1]).callable
     one = np.array(1, np.int32)
 
     def calls():
@@ -802,23 +823,26 @@ def test_signature_removed_while_it_runs(plans):
     gone = weakref.ref(library)
     made.add(
         Signature(
-            (VECTOR,),
+            (FLAG,),
             (FreshResult(F4, (2,)),),
             (FreshOutput(0),),
             Structure.SINGLE,
-            library["sleep"],
+            library["meet"],
             release_gil=True,
             keep=library,
         )
     )
     del library
     answers = []
-    thread = threading.Thread(target=lambda: answers.append(made.callable(vector())))
+    flag = np.array(0, np.int32)
+    thread = threading.Thread(target=lambda: answers.append(made.callable(flag)))
     thread.start()
-    time.sleep(0.05)
+    while flag[()] == 0:
+        time.sleep(0.001)
     made.clear()
     gc.collect()
     assert gone() is not None
+    flag[...] = 2
     thread.join()
     assert answers[0].shape == (2,)
     assert gone() is None
@@ -829,25 +853,22 @@ def test_signature_removed_while_it_runs(plans):
 
 @pytest.mark.parametrize("release", [True, False])
 def test_gil_is_released_only_where_asked(make, release):
-    f = make("sleep", (), (), (ObjectOutput(None),), release_gil=release).callable
-    ticks = []
-    done = threading.Event()
+    f = make("meet", (FLAG,), (), (ObjectOutput(None),), release_gil=release).callable
+    flag = np.array(0, np.int32)
 
-    def tick():
-        while not done.is_set():
-            ticks.append(time.monotonic())
-            time.sleep(0.002)
+    def answer():
+        while flag[()] == 0:
+            time.sleep(0.001)
+        flag[...] = 2
 
-    thread = threading.Thread(target=tick)
+    thread = threading.Thread(target=answer)
     thread.start()
-    time.sleep(0.02)
-    start = time.monotonic()
-    f()
-    end = time.monotonic()
-    done.set()
+    if release:
+        assert f(flag) is None
+    else:
+        with pytest.raises(Status, match="9"):
+            f(flag)
     thread.join()
-    during = [t for t in ticks if start + 0.02 < t < end - 0.02]
-    assert bool(during) == release
 
 
 def test_threads_call_and_add_at_once(plans):
