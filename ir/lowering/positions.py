@@ -37,18 +37,16 @@ def position(value: Value, extent: int, mode: IndexMode, code: int, ranges: ix.R
     if mode == "wrap" and value.dtype == dtypes.UINT64:
         value = Op("mod", (value, const(extent, dtypes.UINT64)), dtypes.UINT64)
         return Position(_dynamic(Op("cast", (value,), _INT), extent))
-    wide = _widen(value, extent)
     zero, last = const(0, _INT), const(extent - 1, _INT)
     if mode == "clip":
+        wide = _widen(value, extent)
         return Position(_dynamic(_op("minimum", _op("maximum", wide, zero), last), extent))
     if mode == "wrap":
-        return Position(_dynamic(_op("mod", wide, const(extent, _INT)), extent))
-    wide = _select(_less(wide, zero), _op("add", wide, const(extent, _INT)), wide)
-    outside = Op("or", (_less(wide, zero), _less(last, wide)), dtypes.BOOL)
-    inside = Op("not", (outside,), dtypes.BOOL)
+        return Position(_dynamic(_op("mod", _widen(value, extent), const(extent, _INT)), extent))
+    place, inside = _from_the_end(value, extent)
     if mode == "raise":
-        return Position(_dynamic(Check(inside, wide, code), extent))
-    return Position(_dynamic(_select(inside, wide, zero), extent), inside)
+        return Position(_dynamic(Check(inside, place, code), extent))
+    return Position(_dynamic(_select(inside, place, zero), extent), inside)
 
 
 def target_position(
@@ -58,9 +56,18 @@ def target_position(
     found = position(value, extent, mode, code, ranges)
     if found.inside is None:
         return found.clamped, ()
-    inner = ix.dynamics(found.clamped)[0].value
-    place = ix.of(Dynamic(_select(found.inside, inner, const(-1, _INT)), -1, extent - 1))
-    return place, (place,)
+    place, inside = _from_the_end(value, extent)
+    written = ix.of(Dynamic(_select(inside, place, const(-1, _INT)), -1, extent - 1))
+    return written, (written,)
+
+
+def _from_the_end(value: Value, extent: int) -> tuple[Value, Value]:
+    """(the place with negative ones counted from the end, whether it is inside)."""
+    wide, zero = _widen(value, extent), const(0, _INT)
+    place = _select(_less(wide, zero), _op("add", wide, const(extent, _INT)), wide)
+    above, below = _op_bool("ge", place, zero), _less(place, const(extent, _INT))
+    inside = _op_bool("and", above, below)
+    return place, inside
 
 
 def no_position(fill: Value, mode: IndexMode, code: int) -> Value:
@@ -130,7 +137,11 @@ def _op(name: str, a: Value, b: Value) -> Value:
 
 
 def _less(a: Value, b: Value) -> Value:
-    return Op("lt", (a, b), dtypes.BOOL)
+    return _op_bool("lt", a, b)
+
+
+def _op_bool(name: str, a: Value, b: Value) -> Value:
+    return Op(name, (a, b), dtypes.BOOL)
 
 
 def _select(condition: Value, a: Value, b: Value) -> Value:
