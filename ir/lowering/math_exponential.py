@@ -1,10 +1,10 @@
 """exp and its relatives, for float32 and float64.
 
-exp(x) is p * s * s: x = 2 m ln 2 + r with a whole m and |r| <= ln 2, p a polynomial for e^r and
-s = 2^m. With half of the exponent in each factor no factor overflows or is subnormal, and the one
-rounding of the last product makes subnormal results and infinity right. m is found by adding a
-large number (`Format.magic`), which also leaves m in the low bits, from where it is shifted into
-the exponent field.
+e^x = 2^n e^r with n the whole number nearest to x / ln 2, so that |r| <= ln(2) / 2, and a
+polynomial for e^r. n is found by adding a large number (`Format.magic`), which also leaves n in
+the low bits, from where it is shifted into the exponent field. 2^n is applied as two factors of
+half the exponent, neither of which overflows or is subnormal: so the one rounding of the last
+product makes subnormal results and infinity right.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from .math_term import (
     DOUBLE,
     SINGLE,
+    Format,
     Term,
     above,
     below,
@@ -25,20 +26,6 @@ from .math_term import (
     lit,
     select,
 )
-
-# e^r on |r| <= ln 2.
-_EXP = {
-    SINGLE: (
-        1.0, 1.0, 0.5000003576278687, 0.1666661649942398, 0.04166119545698166,
-        0.008335962891578674, 0.0014105557929724455, 0.00019631328177638352,
-    ),
-    DOUBLE: (
-        1.0, 0.9999999999999999, 0.4999999999999992, 0.1666666666666726, 0.041666666666704086,
-        0.008333333333236324, 0.0013888888883372683, 0.00019841269909440243,
-        2.4801590918248387e-05, 2.7557296388322995e-06, 2.755614092651871e-07,
-        2.505557561086829e-08, 2.1063559357539383e-09, 1.590850416804031e-10,
-    ),
-}  # fmt: skip
 
 # (e^r - 1 - r) / r^2 on |r| <= ln(2) / 2.
 _EXPM1 = {
@@ -89,25 +76,37 @@ _EXP2_RANGE = {SINGLE: (-151.0, 129.0), DOUBLE: (-1076.0, 1025.0)}
 _EXPM1_RANGE = {SINGLE: (-18.0, 88.8), DOUBLE: (-40.0, 709.9)}
 
 
-def _split(x: Term) -> tuple[Term, Term]:
-    """(p, s) with e^x = p * s * s; x within the format's `_EXP_RANGE`."""
-    f = format_of(x)
-    magic = f.magic + f.bias
-    shifted = fma(x, 0.5 / math.log(2.0), magic)
-    whole = shifted - magic
-    high, low = LN2[f]
-    rest = fma(whole, -2 * low, fma(whole, -2 * high, x))
-    return horner(rest, _EXP[f]), f.power_of_two(shifted.bits(f.signed))
-
-
 def _clamp(x: Term, low: float, high: float) -> Term:
     return above(below(x, high), low)
 
 
+def _reduce(x: Term, bias: int) -> tuple[Term, Term]:
+    """(r, n + bias in the low bits) with x = n ln 2 + r."""
+    f = format_of(x)
+    magic = f.magic + bias
+    shifted = fma(x, 1.0 / math.log(2.0), magic)
+    whole = shifted - magic
+    high, low = LN2[f]
+    return fma(whole, -low, fma(whole, -high, x)), shifted.bits(f.unsigned)
+
+
+def _half_powers(f: Format, twice_biased: Term) -> tuple[Term, Term]:
+    """(2^a, 2^b) with a + b = n, of the low bits n + 2 bias."""
+    half = twice_biased >> 1
+    return f.power_of_two(half), f.power_of_two(twice_biased - half)
+
+
+def _split(x: Term) -> tuple[Term, Term, Term]:
+    """(p, s, t) with e^x = p * s * t; x within the format's `_EXP_RANGE`."""
+    f = format_of(x)
+    rest, exponent = _reduce(x, 2 * f.bias)
+    return horner(rest, (1.0, 1.0, *_EXPM1[f])), *_half_powers(f, exponent)
+
+
 def exp(x: Term) -> Term:
     """e^x."""
-    p, s = _split(_clamp(x, *_EXP_RANGE[format_of(x)]))
-    return p * s * s
+    p, s, t = _split(_clamp(x, *_EXP_RANGE[format_of(x)]))
+    return p * s * t
 
 
 def exp2(x: Term) -> Term:
@@ -115,26 +114,23 @@ def exp2(x: Term) -> Term:
     f = format_of(x)
     x = _clamp(x, *_EXP2_RANGE[f])
     magic = f.magic + 2 * f.bias
-    shifted = fma(x, 1.0, magic)
-    rest = x - (shifted - magic)
-    biased = shifted.bits(f.unsigned)
-    half = biased >> 1
-    return horner(rest, EXP2[f]) * f.power_of_two(half) * f.power_of_two(biased - half)
+    shifted = x + magic
+    s, t = _half_powers(f, shifted.bits(f.unsigned))
+    return horner(x - (shifted - magic), EXP2[f]) * s * t
+
+
+def _expm1_rest(rest: Term) -> Term:
+    """e^r - 1."""
+    return fma(rest * rest, horner(rest, _EXPM1[format_of(rest)]), rest)
 
 
 def expm1(x: Term) -> Term:
     """e^x - 1, accurate near 0."""
     f = format_of(x)
-    bounded = _clamp(x, *_EXPM1_RANGE[f])
     # 2^(n - 1), which does not overflow before the result does.
-    magic = f.magic + f.bias - 1
-    shifted = fma(bounded, 1.0 / math.log(2.0), magic)
-    whole = shifted - magic
-    high, low = LN2[f]
-    rest = fma(whole, -low, fma(whole, -high, bounded))
-    reduced = fma(rest * rest, horner(rest, _EXPM1[f]), rest)
-    half = f.power_of_two(shifted.bits(f.signed))
-    result = fma(half, reduced, half - 0.5) * 2.0
+    rest, exponent = _reduce(_clamp(x, *_EXPM1_RANGE[f]), f.bias - 1)
+    half = f.power_of_two(exponent)
+    result = fma(half, _expm1_rest(rest), half - 0.5) * 2.0
     return select(abs(x) < by_format(x, 2.0**-25, 2.0**-54), x, result)
 
 
@@ -156,49 +152,29 @@ def cosh(x: Term) -> Term:
 
 def _half_exp(size: Term) -> tuple[Term, Term]:
     """e^size / 2 (overflowing only where the sum does) and e^-size / 2."""
-    high = by_format(size, 91.0, 712.0)
-    p, s = _split(below(size, high))
-    half = (p * (s * 0.5)) * s
+    p, s, t = _split(below(size, by_format(size, 91.0, 712.0)))
+    half = p * (s * 0.5) * t
     return half, 0.25 / half
 
 
-# tanh(x) / x in x^2 on |x| <= 9.02, as numerator and denominator.
-_TANH_SINGLE = (
-    (0.9999999789597681, 0.13379718773712526, 0.00349403272318178, 2.058334116886217e-05,
-     1.3318682102846278e-08),
-    (1.0, 0.46713034084733357, 0.025871073548628817, 0.000328308502337868, 7.761900718477556e-07),
-)  # fmt: skip
-
-# (tanh(x) / x - 1) / x^2 in x^2 on |x| <= 0.625, likewise.
-_TANH_DOUBLE = (
-    (-0.33333333333333326, -0.02049685359419883, -0.00019909189678503686),
-    (1.0, 0.4614905607825819, 0.023288738098879068, 0.00020644148118346034),
-)
-
-
 def tanh(x: Term) -> Term:
-    """Hyperbolic tangent."""
-    if format_of(x) is SINGLE:
-        bounded = _clamp(x, -9.02, 9.02)
-        square = bounded * bounded
-        return bounded * horner(square, _TANH_SINGLE[0]) / horner(square, _TANH_SINGLE[1])
-    size = abs(x)
-    square = x * x
-    grown = exp(size + size)
-    small = size < 0.625
-    over = select(small, size * square * horner(square, _TANH_DOUBLE[0]), -2.0)
-    under = select(small, horner(square, _TANH_DOUBLE[1]), grown + 1.0)
-    return copysign(select(small, size, 1.0) + over / under, x)
+    """Hyperbolic tangent: (e^2x - 1) / (e^2x + 1), by way of e^2x - 1."""
+    f = format_of(x)
+    size = below(abs(x), by_format(x, 10.0, 20.0))
+    rest, exponent = _reduce(size + size, f.bias)
+    scale = f.power_of_two(exponent)
+    grown = fma(scale, _expm1_rest(rest), scale - 1.0)
+    return copysign(grown / (grown + 2.0), x)
 
 
 def sigmoid(x: Term) -> Term:
     """1 / (1 + e^-x), with relative accuracy for large negative x too.
 
-    With e^x = p s s it is p s / (p s + 1/s), where nothing overflows.
+    With e^x = p s t it is p s / (p s + 1/t), where nothing overflows.
     """
     f = format_of(x)
     limit = by_format(x, 104.0, 746.0)
-    p, s = _split(_clamp(x, -float(limit), float(limit)))
-    inverse = (lit(2 * f.one, f.signed) - s.bits(f.signed)).bits(f.real)
+    p, s, t = _split(_clamp(x, -limit, limit))
+    inverse = (lit(2 * f.one, f.unsigned) - t.bits(f.unsigned)).bits(f.real)
     grown = p * s
     return grown / (grown + inverse)

@@ -39,12 +39,12 @@ def reciprocal(x: Term) -> Term:
 
 def fmax(a: Term, b: Term) -> Term:
     """The larger; the other one where one is NaN."""
-    return select((a >= b) | isnan(b), a, b)
+    return select((a > b) | isnan(b), a, b)
 
 
 def fmin(a: Term, b: Term) -> Term:
     """The smaller; the other one where one is NaN."""
-    return select((a <= b) | isnan(b), a, b)
+    return select((a < b) | isnan(b), a, b)
 
 
 def isinf(x: Term) -> Term:

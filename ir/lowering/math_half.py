@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from .. import dtypes
 from ..expr.nodes import Const
 from .math_convert import narrow, widen
-from .math_term import Term, lit, select
+from .math_term import Term, isnan, lit, select
 
 
 def through_single(rule: Callable[..., Term], args: tuple[Term, ...]) -> Term:
@@ -47,9 +47,11 @@ def _nextafter(a: Term, b: Term) -> Term:
     stepped = bits + select(away, lit(1, dtypes.INT16), -1)
     smallest = (b.bits(dtypes.INT16) & 0x8000) | 1
     moved = select(wide_a.eq(0.0), smallest, stepped)
-    moved = select(wide_a.eq(wide_b), b.bits(dtypes.INT16), moved)
-    moved = select(wide_b.ne(wide_b), b.bits(dtypes.INT16), moved)
-    return select(wide_a.ne(wide_a), a.bits(dtypes.INT16), moved).bits(a.dtype)
+    # Between zeros NumPy's float16 stays where it is; every other type goes to b.
+    equal = a if a.dtype == dtypes.FLOAT16 else b
+    moved = select(wide_a.eq(wide_b), equal.bits(dtypes.INT16), moved)
+    moved = select(isnan(wide_b), b.bits(dtypes.INT16), moved)
+    return select(isnan(wide_a), a.bits(dtypes.INT16), moved).bits(a.dtype)
 
 
 ON_BITS: Mapping[str, Callable[..., Term]] = {

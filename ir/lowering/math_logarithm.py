@@ -54,21 +54,25 @@ _INV_LN10 = (0.4342944819032518, 1.098319650216765e-17)
 _INV_LN2 = (1.4426950408889634, 2.0355273740931033e-17)
 
 
-def _exponent(bits: Term) -> Term:
-    """The e of the module's docstring, from the bits of a positive normal number."""
-    f = SINGLE if bits.dtype == SINGLE.signed else DOUBLE
-    two_thirds = 0x3F2AAAAB if f is SINGLE else 0x3FE5555555555555
-    return (bits - two_thirds) >> f.fraction
+_TWO_THIRDS = {SINGLE: 0x3F2AAAAB, DOUBLE: 0x3FE5555555555555}
 
 
-def decompose(x: Term) -> tuple[Term, Term]:
-    """(e as a float, f) with x = 2^e (1 + f), -1/3 <= f < 1/3, for positive finite x."""
+def _exponent(bits: Term, lowest: int) -> Term:
+    """The e with m >= lowest, both as bits, of a positive normal number."""
+    return (bits - lowest) >> (SINGLE if bits.dtype == SINGLE.signed else DOUBLE).fraction
+
+
+def decompose(x: Term, lowest: int | None = None) -> tuple[Term, Term]:
+    """(e as a float, f) with x = 2^e (1 + f) for positive finite x.
+
+    `lowest`: the bits of the smallest 1 + f (of 2/3 unless told), from which it goes to the double.
+    """
     f = format_of(x)
     tiny = x < f.smallest
     shift = f.fraction + 2
     scaled = select(tiny, x * 2.0**shift, x)
     bits = scaled.bits(f.signed)
-    exponent = _exponent(bits)
+    exponent = _exponent(bits, lowest or _TWO_THIRDS[f])
     fraction = (bits - (exponent << f.fraction)).bits(f.real) - 1.0
     whole = f.whole(exponent) - select(tiny, lit(float(shift), f.real), 0.0)
     return whole, fraction
@@ -137,7 +141,7 @@ def _scaled_double(fraction: Term, factor: tuple[float, float]) -> tuple[Term, T
 def log1p(x: Term) -> Term:
     """log(1 + x), accurate near 0."""
     f = format_of(x)
-    exponent = _exponent((x + 1.0).bits(f.signed))
+    exponent = _exponent((x + 1.0).bits(f.signed), _TWO_THIRDS[f])
     # 2^-e in two steps, since it may be subnormal.
     scale = (lit(f.one + (2 << f.fraction), f.signed) - (exponent << f.fraction)).bits(
         f.real
@@ -153,7 +157,7 @@ def log1p(x: Term) -> Term:
 def asinh(x: Term) -> Term:
     """Inverse hyperbolic sine."""
     size = abs(x)
-    large = size > by_format(x, 2.0**13, 2.0**28)
+    large = size > by_format(x, 2.0**30, 2.0**60)
     square = size * size
     near = size + square / (1.0 + sqrt(square + 1.0))
     result = log1p(select(large, size, near)) + select(large, lit(math.log(2.0), x.dtype), 0.0)
@@ -162,7 +166,7 @@ def asinh(x: Term) -> Term:
 
 def acosh(x: Term) -> Term:
     """Inverse hyperbolic cosine; NaN below 1."""
-    large = x > by_format(x, 2.0**13, 2.0**28)
+    large = x > by_format(x, 2.0**30, 2.0**60)
     over = x - 1.0
     near = over + sqrt(fma(over, over, over + over))
     result = log1p(select(large, x, near)) + select(large, lit(math.log(2.0), x.dtype), 0.0)

@@ -36,10 +36,11 @@ _EXP2_SHORT = (
 
 # For float64: (2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 in s^2.
 _ATANH_TAIL = (
-    0.40000000000020575, 0.2857142856254448, 0.22222223680706413, 0.1818169681490325,
-    0.15390243379798235, 0.13186386159995162, 0.1376612638101301,
+    0.3999999999999972, 0.2857142857157993, 0.22222222190782007, 0.18181821568032777,
+    0.15384404538683247, 0.13341204418293548, 0.11591459617823258, 0.1257696279983982,
 )  # fmt: skip
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
+_SQRT_HALF = 0x3FE6A09E667F3BCD
 _INV_LN2 = (1.4426950408889634, 2.0355273740931033e-17)
 
 # m^(-1/3) on 1 <= m < 8, to three digits.
@@ -104,7 +105,7 @@ def _log_limits(x: Term, result: Term) -> Term:
 
 def _power_double(base: Term, y: Term) -> Term:
     """base^y for base >= 0, through log2(base) as a sum of two numbers."""
-    whole, fraction = decompose(base)
+    whole, fraction = decompose(base, _SQRT_HALF)
     high, low = _log_sum(fraction)
     scaled = high * _INV_LN2[0]
     rest = fma(high, _INV_LN2[0], -scaled) + fma(high, _INV_LN2[1], low * _INV_LN2[0])
@@ -127,11 +128,11 @@ def _power_double(base: Term, y: Term) -> Term:
 
 def _log_sum(f: Term) -> tuple[Term, Term]:
     """log(1 + f) as a sum of two float64 numbers, to about 2^-64: 2 s + 2/3 s^3 + s^5 p(s^2)."""
-    total = f + 2.0
-    total_low = f - (total - 2.0)
-    inverse = 1.0 / total
+    under = f + 2.0
+    under_low = f - (under - 2.0)
+    inverse = 1.0 / under
     s = f * inverse
-    s_low = (fma(-s, total, f) - s * total_low) * inverse
+    s_low = (fma(-s, under, f) - s * under_low) * inverse
     z = s * s
     z_low = fma(s, s, -z) + 2.0 * s * s_low
     cube = s * z
@@ -143,7 +144,9 @@ def _log_sum(f: Term) -> tuple[Term, Term]:
     tail = cube * z * horner(z, _ATANH_TAIL)
     twice = s + s
     high = twice + third
-    return high, ((twice - high) + third) + (third_low + (s_low + s_low) + tail)
+    low = ((twice - high) + third) + (third_low + (s_low + s_low) + tail)
+    total = high + low
+    return total, (high - total) + low
 
 
 def cbrt(x: Term) -> Term:

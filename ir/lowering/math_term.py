@@ -232,6 +232,6 @@ def format_of(x: Term) -> Format:
     return SINGLE if x.dtype == dtypes.FLOAT32 else DOUBLE
 
 
-def by_format(x: Term, single: Number, double: Number) -> Number:
+def by_format(x: Term, single: float, double: float) -> float:
     """A constant that differs between float32 and float64."""
     return single if x.dtype == dtypes.FLOAT32 else double

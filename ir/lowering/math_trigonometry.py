@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, nearest, select
+from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, lit, nearest, select
 
 _TURN_PIECES = (
     0.15915494225919247, 8.327028684640414e-10, 5.69002511952534e-19, 6.3170650472507054e-27,
@@ -37,9 +37,14 @@ _COS = {
     ),
 }  # fmt: skip
 
+_TAN_SINGLE = (
+    0.33333155512809753, 0.13338835537433624, 0.05340820550918579, 0.02444135956466198,
+    0.0031015637796372175, 0.009396460838615894,
+)  # fmt: skip
+
 
 def _reduce_single(x: Term) -> tuple[Term, Term]:
-    """(quarter turns as int32, y): x >= 0 is quarter turns * pi/2 + y, |y| <= pi/4."""
+    """(quarter turns as int32, float64 y): x >= 0 is quarter turns * pi/2 + y, |y| <= pi/4."""
     wide = x.cast(dtypes.FLOAT64)
     turns = wide * _TURN_PIECES[0]
     turns = turns - nearest(turns)
@@ -49,8 +54,7 @@ def _reduce_single(x: Term) -> tuple[Term, Term]:
     turns = fma(wide, _TURN_PIECES[-1], turns)
     shifted = fma(turns, 4.0, DOUBLE.magic)
     quarters = shifted.bits(dtypes.INT64).cast(dtypes.INT32)
-    rest = fma(shifted - DOUBLE.magic, -0.25, turns) * (2.0 * math.pi)
-    return quarters, rest.cast(dtypes.FLOAT32)
+    return quarters, fma(shifted - DOUBLE.magic, -0.25, turns) * (2.0 * math.pi)
 
 
 def _reduce_double(x: Term) -> tuple[Term, Term, Term]:
@@ -68,7 +72,8 @@ def _sin_cos(x: Term) -> tuple[Term, Term, Term]:
     """(quarter turns, sin(y), cos(y)) of the reduced |x|."""
     f = format_of(x)
     if f is SINGLE:
-        quarters, y = _reduce_single(abs(x))
+        quarters, wide = _reduce_single(abs(x))
+        y = wide.cast(dtypes.FLOAT32)
         square = y * y
         sine = fma(y * square, horner(square, _SIN[f]), y)
         cosine = fma(square * square, horner(square, _COS[f]), fma(square, -0.5, 1.0))
@@ -115,8 +120,15 @@ def cos(x: Term) -> Term:
 
 
 def tan(x: Term) -> Term:
-    """Tangent, as the quotient of sine and cosine."""
-    quarters, sine, cosine = _sin_cos(x)
+    """Tangent: -1 / tan(y) after an odd number of quarter turns."""
+    if format_of(x) is SINGLE:
+        quarters, wide = _reduce_single(abs(x))
+        y = wide.cast(dtypes.FLOAT32)
+        tail = (wide - y.cast(dtypes.FLOAT64)).cast(dtypes.FLOAT32)
+        square = y * y
+        over = y + fma(y * square, horner(square, _TAN_SINGLE), fma(tail, square, tail))
+        under = lit(1.0, x.dtype)
+    else:
+        quarters, over, under = _sin_cos(x)
     even = (quarters & 1).eq(0)
-    result = select(even, sine, cosine) / select(even, cosine, -sine)
-    return _negate_with(result, x)
+    return _negate_with(select(even, over, -under) / select(even, under, over), x)
