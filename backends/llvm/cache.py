@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -92,6 +92,14 @@ class DiskCache:
         self._readable = self._writable = folder is not None
         self._warned = False
         self._written: int | None = None  # bytes in the folder, as far as this process knows
+
+    def fetch(self, key: str, make: Callable[[], bytes]) -> bytes:
+        """The entry's content; if there is none, that of `make()`, which is then kept."""
+        content = self.get(key)
+        if content is None:
+            content = make()
+            self.put(key, content)
+        return content
 
     def get(self, key: str) -> bytes | None:
         """The entry's content, or None."""

@@ -82,9 +82,10 @@ class NativeCallable(_Base):  # type: ignore[misc]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # Python classes do not inherit these two.
+        # Python classes do not inherit these two. Without them calls are slower, not wrong.
         flags = ctypes.c_ulong.from_address(id(cls) + _TYPE_FLAGS)
-        flags.value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
+        if flags.value == cls.__flags__:
+            flags.value |= _HAVE_VECTORCALL | _METHOD_DESCRIPTOR
 
 
 def attach(instance: NativeCallable, native: object, vectorcall: int) -> None:

@@ -38,6 +38,15 @@ def test_round_trip_and_another_process_sees_it(tmp_path):
     assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
 
 
+def test_fetch_makes_once(tmp_path):
+    made = []
+    disk = DiskCache(tmp_path / "c")
+    for _ in range(3):
+        assert disk.fetch(KEY, lambda: made.append(1) or b"code") == b"code"
+    assert made == [1]
+    assert DiskCache(None).fetch(KEY, lambda: b"other") == b"other"
+
+
 def test_missing_entry_and_missing_folder(tmp_path):
     assert DiskCache(tmp_path / "c").get(KEY) is None
     assert not (tmp_path / "c").exists()
