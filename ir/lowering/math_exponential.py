@@ -23,7 +23,6 @@ from .math_term import (
     fma,
     format_of,
     horner,
-    lit,
     select,
 )
 
@@ -157,6 +156,13 @@ def _half_exp(size: Term) -> tuple[Term, Term]:
     return half, 0.25 / half
 
 
+# (tanh(x) / x - 1) / x^2 in x^2 on |x| <= 0.625, as numerator and denominator.
+_TANH_DOUBLE = (
+    (-0.33333333333333326, -0.02049685359419883, -0.00019909189678503686),
+    (1.0, 0.4614905607825819, 0.023288738098879068, 0.00020644148118346034),
+)
+
+
 def tanh(x: Term) -> Term:
     """Hyperbolic tangent: (e^2x - 1) / (e^2x + 1), by way of e^2x - 1."""
     f = format_of(x)
@@ -164,17 +170,23 @@ def tanh(x: Term) -> Term:
     rest, exponent = _reduce(size + size, f.bias)
     scale = f.power_of_two(exponent)
     grown = fma(scale, _expm1_rest(rest), scale - 1.0)
-    return copysign(grown / (grown + 2.0), x)
+    if f is SINGLE:
+        return copysign(grown / (grown + 2.0), x)
+    # x - x^3 p / q for small x, else 1 - 2 / (e^2x + 1), with one division.
+    small = size < 0.625
+    square = size * size
+    over = select(small, size * square * horner(square, _TANH_DOUBLE[0]), -2.0)
+    under = select(small, horner(square, _TANH_DOUBLE[1]), grown + 2.0)
+    return copysign(select(small, size, 1.0) + over / under, x)
 
 
 def sigmoid(x: Term) -> Term:
     """1 / (1 + e^-x), with relative accuracy for large negative x too.
 
-    With e^x = p s t it is p s / (p s + 1/t), where nothing overflows.
+    With a = e^-|x| and w = a / (1 + a) it is 1 - w for positive x and a - a w for negative.
     """
-    f = format_of(x)
-    limit = by_format(x, 104.0, 746.0)
-    p, s, t = _split(_clamp(x, -limit, limit))
-    inverse = (lit(2 * f.one, f.unsigned) - t.bits(f.unsigned)).bits(f.real)
-    grown = p * s
-    return grown / (grown + inverse)
+    p, s, t = _split(above(-abs(x), by_format(x, -104.0, -746.0)))
+    small = p * s * t
+    share = small / (small + 1.0)
+    kept = select(x.bits(format_of(x).signed) < 0, small, 1.0)
+    return fma(-kept, share, kept)

@@ -54,31 +54,34 @@ def _odd(x: Term, square: Term, table: dict[Format, tuple[float, ...]]) -> Term:
     return fma(x * square, horner(square, table[format_of(x)]), x)
 
 
-def _folded_asin(x: Term) -> tuple[Term, Term]:
-    """(|x| > 1/2, asin of |x| or there of sqrt((1 - |x|) / 2)); NaN beyond 1."""
+def _folded_asin(x: Term) -> tuple[Term, Term, Term]:
+    """(|x| > 1/2, s, t): s + t is asin of |x|, or there of sqrt((1 - |x|) / 2); NaN beyond 1."""
     size = abs(x)
     large = size > 0.5
     square = select(large, (1.0 - size) * 0.5, size * size)
     base = select(large, sqrt(square), size)
-    return large, _odd(base, square, _ASIN)
+    return large, base, base * square * horner(square, _ASIN[format_of(x)])
 
 
 def asin(x: Term) -> Term:
     """Arc sine; NaN outside [-1, 1]."""
-    f = format_of(x)
-    large, angle = _folded_asin(x)
-    far = lit(_PI / 2, x.dtype) - ((angle + angle) - 0.5 * _PI_LOW[f])
-    return copysign(select(large, far, angle), x)
+    large, base, tail = _folded_asin(x)
+    # pi/2 - 2 (s + t), with what the rounding of the first difference loses.
+    twice = base + base
+    first = _PI / 2 - twice
+    lost = (_PI / 2 - first) - twice + 0.5 * _PI_LOW[format_of(x)]
+    far = first + (lost - (tail + tail))
+    return copysign(select(large, far, base + tail), x)
 
 
 def acos(x: Term) -> Term:
     """Arc cosine; NaN outside [-1, 1]."""
     f = format_of(x)
-    large, angle = _folded_asin(x)
+    large, base, tail = _folded_asin(x)
+    angle = base + tail
     twice = angle + angle
-    signed = copysign(angle, x)
-    middle = lit(_PI / 2, x.dtype) - (signed - 0.5 * _PI_LOW[f])
-    left = lit(_PI, x.dtype) - (twice - _PI_LOW[f])
+    middle = _PI / 2 - (copysign(angle, x) - 0.5 * _PI_LOW[f])
+    left = _PI - (twice - _PI_LOW[f])
     return select(large, select(x < 0.0, left, twice), middle)
 
 
@@ -89,7 +92,7 @@ def atan(x: Term) -> Term:
     steep = size > 1.0
     base = select(steep, 1.0 / size, size)
     angle = _odd(base, base * base, _ATAN)
-    far = lit(_PI / 2, x.dtype) - (angle - 0.5 * _PI_LOW[f])
+    far = _PI / 2 - (angle - 0.5 * _PI_LOW[f])
     return copysign(select(steep, far, angle), x)
 
 
@@ -103,8 +106,8 @@ def atan2(y: Term, x: Term) -> Term:
     # Equal sides are a quotient of 1 (infinities too), but at the origin it is 0.
     quotient = select(over.eq(under), select(under.eq(0.0), lit(0.0, x.dtype), 1.0), over / under)
     angle = _odd(quotient, quotient * quotient, _ATAN)
-    angle = select(steep, lit(_PI / 2, x.dtype) - (angle - 0.5 * _PI_LOW[f]), angle)
+    angle = select(steep, _PI / 2 - (angle - 0.5 * _PI_LOW[f]), angle)
     left = x.bits(f.signed) < 0
-    angle = select(left, lit(_PI, x.dtype) - (angle - _PI_LOW[f]), angle)
+    angle = select(left, _PI - (angle - _PI_LOW[f]), angle)
     result = copysign(angle, y)
     return select(isnan(x) | isnan(y), math.nan, result)

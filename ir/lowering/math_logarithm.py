@@ -54,6 +54,9 @@ _INV_LN10 = (0.4342944819032518, 1.098319650216765e-17)
 _INV_LN2 = (1.4426950408889634, 2.0355273740931033e-17)
 
 
+SQRT_HALF = 0x3FE6A09E667F3BCD
+"""The bits of the square root of 1/2, as a float64."""
+
 _TWO_THIRDS = {SINGLE: 0x3F2AAAAB, DOUBLE: 0x3FE5555555555555}
 
 
@@ -113,20 +116,23 @@ def log(x: Term) -> Term:
 
 def log2(x: Term) -> Term:
     """Logarithm to base 2, exact for powers of two."""
-    whole, fraction = decompose(x)
     if format_of(x) is SINGLE:
+        whole, fraction = decompose(x)
         return _with_limits(x, fma(fraction, horner(fraction, _LOG2_SINGLE), whole))
+    whole, fraction = decompose(x, SQRT_HALF)
     high, low = _scaled_double(fraction, _INV_LN2)
-    return _with_limits(x, (whole + high) + low)
+    main = whole + high
+    return _with_limits(x, main + (((whole - main) + high) + low))
 
 
 def log10(x: Term) -> Term:
     """Logarithm to base 10."""
-    whole, fraction = decompose(x)
     high, low = _LOG10_2[format_of(x)]
     if format_of(x) is SINGLE:
+        whole, fraction = decompose(x)
         inner = fma(fraction, horner(fraction, _LOG10_SINGLE), whole * low)
         return _with_limits(x, fma(whole, high, inner))
+    whole, fraction = decompose(x, SQRT_HALF)
     main, rest = _scaled_double(fraction, _INV_LN10)
     return _with_limits(x, fma(whole, high, main + fma(whole, low, rest)))
 
@@ -176,4 +182,7 @@ def acosh(x: Term) -> Term:
 def atanh(x: Term) -> Term:
     """Inverse hyperbolic tangent; infinite at 1 and -1, NaN beyond."""
     size = abs(x)
-    return copysign(log1p((size + size) / (1.0 - size)) * 0.5, x)
+    twice = size + size
+    # 2x / (1 - x), written so that its error is small for small x.
+    grown = fma(twice, size / (1.0 - size), twice)
+    return copysign(log1p(select(size > 1.0, math.nan, grown)) * 0.5, x)

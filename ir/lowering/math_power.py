@@ -7,7 +7,7 @@ import math
 from .. import dtypes
 from ..expr.nodes import Const
 from .math_exponential import EXP2
-from .math_logarithm import decompose
+from .math_logarithm import SQRT_HALF, decompose
 from .math_term import (
     DOUBLE,
     SINGLE,
@@ -40,7 +40,6 @@ _ATANH_TAIL = (
     0.15384404538683247, 0.13341204418293548, 0.11591459617823258, 0.1257696279983982,
 )  # fmt: skip
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
-_SQRT_HALF = 0x3FE6A09E667F3BCD
 _INV_LN2 = (1.4426950408889634, 2.0355273740931033e-17)
 
 # m^(-1/3) on 1 <= m < 8, to three digits.
@@ -105,7 +104,7 @@ def _log_limits(x: Term, result: Term) -> Term:
 
 def _power_double(base: Term, y: Term) -> Term:
     """base^y for base >= 0, through log2(base) as a sum of two numbers."""
-    whole, fraction = decompose(base, _SQRT_HALF)
+    whole, fraction = decompose(base, SQRT_HALF)
     high, low = _log_sum(fraction)
     scaled = high * _INV_LN2[0]
     rest = fma(high, _INV_LN2[0], -scaled) + fma(high, _INV_LN2[1], low * _INV_LN2[0])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, lit, nearest, select
+from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, nearest, select
 
 _TURN_PIECES = (
     0.15915494225919247, 8.327028684640414e-10, 5.69002511952534e-19, 6.3170650472507054e-27,
@@ -37,10 +37,19 @@ _COS = {
     ),
 }  # fmt: skip
 
-_TAN_SINGLE = (
-    0.33333155512809753, 0.13338835537433624, 0.05340820550918579, 0.02444135956466198,
-    0.0031015637796372175, 0.009396460838615894,
-)  # fmt: skip
+_TAN = {
+    SINGLE: (
+        0.33333155512809753, 0.13338835537433624, 0.05340820550918579, 0.02444135956466198,
+        0.0031015637796372175, 0.009396460838615894,
+    ),
+    DOUBLE: (
+        0.33333333333332776, 0.13333333333414857, 0.05396825392654517, 0.021869489612128635,
+        0.008863219118275133, 0.0035922895071950228, 0.0014547552957810083,
+        0.0005950762285389438, 0.00022234536278904619, 0.00013659741447700997,
+        -2.648846577960466e-05, 8.954708810818344e-05, -4.492804179764223e-05,
+        2.0875709938993063e-05,
+    ),
+}  # fmt: skip
 
 
 def _reduce_single(x: Term) -> tuple[Term, Term]:
@@ -121,14 +130,14 @@ def cos(x: Term) -> Term:
 
 def tan(x: Term) -> Term:
     """Tangent: -1 / tan(y) after an odd number of quarter turns."""
-    if format_of(x) is SINGLE:
+    f = format_of(x)
+    if f is SINGLE:
         quarters, wide = _reduce_single(abs(x))
-        y = wide.cast(dtypes.FLOAT32)
-        tail = (wide - y.cast(dtypes.FLOAT64)).cast(dtypes.FLOAT32)
-        square = y * y
-        over = y + fma(y * square, horner(square, _TAN_SINGLE), fma(tail, square, tail))
-        under = lit(1.0, x.dtype)
+        y = wide.cast(f.real)
+        tail = (wide - y.cast(wide.dtype)).cast(f.real)
     else:
-        quarters, over, under = _sin_cos(x)
+        quarters, y, tail = _reduce_double(abs(x))
+    square = y * y
+    tangent = y + fma(y * square, horner(square, _TAN[f]), fma(tail, square, tail))
     even = (quarters & 1).eq(0)
-    return _negate_with(select(even, over, -under) / select(even, under, over), x)
+    return _negate_with(select(even, tangent, -1.0) / select(even, 1.0, tangent), x)

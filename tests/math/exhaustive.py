@@ -64,7 +64,7 @@ def pairs(name: str) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def distance(got: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Steps between float32 numbers; NaN is no step from NaN and far from all else, as -0 from 0."""
+    """Steps between float32 numbers; NaN is no step from NaN, and -0 is far from 0."""
     steps = np.abs(got.view(np.int32).astype(np.int64) - reference.view(np.int32))
     return np.where(np.isnan(got) & np.isnan(reference), 0, steps)
 
