@@ -223,15 +223,16 @@ class Cloner:
         return found
 
     def _method(self, attribute: Any) -> Any:
-        match attribute:
-            case staticmethod() | classmethod():
-                return type(attribute)(self.function(attribute.__func__))
-            case property():
-                accessors = (attribute.fget, attribute.fset, attribute.fdel)
-                made = [None if f is None else self.function(f) for f in accessors]
-                return property(*made, doc=attribute.__doc__)
-            case _:
-                return self.function(attribute)
+        kind = type(attribute)
+        if kind is staticmethod or kind is classmethod:
+            return kind(self.function(attribute.__func__))
+        if kind is property:
+            get, put, drop = (
+                self.function(f) if isinstance(f, types.FunctionType) else f
+                for f in (attribute.fget, attribute.fset, attribute.fdel)
+            )
+            return property(get, put, drop, attribute.__doc__)
+        return self.function(attribute)
 
 
 _PLAIN: frozenset[type] = frozenset((

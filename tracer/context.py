@@ -174,14 +174,14 @@ class Trace:
             atom = stack.pop()
             if isinstance(atom, Literal) or atom in self.values:
                 continue
-            number = self.numbers.get(atom)
-            if number is None:
+            made = self.numbers.get(atom)
+            if made is None:
                 if atom not in self.scalars:
                     return None
                 guards.append(atom)
-            elif number not in found:
-                found.add(number)
-                stack.extend(self.equations[number].inputs)
+            elif made not in found:
+                found.add(made)
+                stack.extend(self.equations[made].inputs)
         for guard in guards:
             self.guards[self.inputs.index(guard)] = self.scalars[guard]
             self.static[guard] = -1

@@ -10,7 +10,7 @@ from .context import current, refused
 from .creation import array
 from .joining import concatenate
 from .shapes import expand_dims
-from .traced import Traced
+from .traced import Traced, active, atom_of
 
 
 class _Grid:
@@ -61,7 +61,10 @@ def _plain(index: Any) -> Any:
 def _number(v: Any) -> Any:
     if not isinstance(v, Traced):
         return v
-    return float(v) if v.dtype.kind == "f" else int(v)  # type: ignore[arg-type]
+    known = active().demand(atom_of(active(), v))
+    if known is None:
+        raise refused("np.mgrid with bounds that depend on the data", "use np.arange")
+    return known.item()
 
 
 mgrid, ogrid = _Grid(np.mgrid), _Grid(np.ogrid)

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..ir.dtypes import BOOL, INT64, is_integer
 from ..ir.errors import BoundsError, DTypeError, ShapeError
-from ..ir.graph.nodes import Atom, Literal
+from ..ir.graph.nodes import Atom
 from .context import Trace, here, refused
 from .elementwise import common_shape
-from .traced import Traced, atom_of, filled, lift
+from .traced import Traced, atom_of, filled, lift, scalar_of
 from .views import Shape, View, gathered, reshaped, sliced, transposed
 
 
@@ -192,7 +192,10 @@ def _mask_entries(trace: Trace, mask: Traced, shape: Shape, axis: int) -> list[_
 
 def _basic(view: View, entries: list[_Entry]) -> View:
     """The slices, dropped axes and new axes of an index; picked axes stay whole."""
-    starts, sizes, steps, shape = [], [], [], []
+    starts: list[int] = []
+    sizes: list[int] = []
+    steps: list[int] = []
+    shape: list[int] = []
     for entry in entries:
         match entry:
             case _New():
@@ -258,7 +261,7 @@ def _checked(trace: Trace, index: Traced, extent: int) -> tuple[Atom, bool]:
     if not known.size or known.min() >= 0:
         return atom, True
     positive = np.where(known < 0, known + extent, known).astype(INT64)
-    return (trace.constant(positive) if known.ndim else Literal(positive[()])), True
+    return (trace.constant(positive) if known.ndim else scalar_of(positive)), True
 
 
 def _with_mask(trace: Trace, view: View, entries: list[_Entry], masks: list[_Masked]) -> Indexed:

@@ -170,7 +170,7 @@ class Array(Operators):
     def transpose(self, *axes: Any) -> Any:
         """A view with the axes in another order."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
-            axes = axes[0]
+            return shapes.transpose(self, axes[0])
         return shapes.transpose(self, axes or None)
 
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:

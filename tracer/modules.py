@@ -165,7 +165,7 @@ def _extreme(name: str) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         items = args
         if len(args) == 1 and isinstance(args[0], list | tuple | Traced):
-            items = tuple(args[0])
+            items = tuple(iter(args[0]))  # type: ignore[arg-type]
         scalars = [x for x in items if isinstance(x, Traced) and not x.shape]
         if kwargs or not scalars or len(items) < 2:
             return real(*args, **kwargs)

@@ -81,7 +81,7 @@ class Operators(Traced):
     __ilshift__ = _in_place("shift_left")
     __rshift__, __rrshift__ = _operator("shift_right"), _operator("shift_right", True)
     __irshift__ = _in_place("shift_right")
-    __eq__, __ne__ = _operator("eq"), _operator("ne")  # type: ignore[assignment]
+    __eq__, __ne__ = _operator("eq"), _operator("ne")
     __lt__, __le__ = _operator("lt"), _operator("le")
     __gt__, __ge__ = _operator("gt"), _operator("ge")
 
@@ -141,7 +141,7 @@ class Operators(Traced):
         return (self[k] for k in range(self.shape[0]))
 
     def __contains__(self, item: Any) -> bool:
-        return bool((self == item).any())  # type: ignore[attr-defined]
+        return bool((self == item).any())
 
     # Python wants a value now
 

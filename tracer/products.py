@@ -149,7 +149,7 @@ def tensordot(
         left, right = ((x,) if not isinstance(x, tuple | list) else x for x in axes)
     else:
         count = int(axes)
-        left, right = range(a.ndim - count, a.ndim), range(count)
+        left, right = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     contract = (
         tuple(axis_of(k, a.ndim) for k in left),
         tuple(axis_of(k, b.ndim) for k in right),

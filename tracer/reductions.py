@@ -31,7 +31,7 @@ from .views import sliced
 
 def given(x: Any) -> Any:
     """NumPy spells "not given" in several ways."""
-    return None if x is np._NoValue else x  # type: ignore[attr-defined]
+    return None if x is np._NoValue else x
 
 
 def _reduced(

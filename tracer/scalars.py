@@ -34,8 +34,8 @@ class ScalarType:
 
     def __instancecheck__(self, instance: object) -> bool:
         if isinstance(instance, Traced):
-            return instance.scalar and instance.dtype == self.dtype
-        return isinstance(instance, self.type)
+            return bool(instance.scalar and instance.dtype == self.dtype)
+        return bool(isinstance(instance, self.type))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ScalarType):

@@ -14,13 +14,13 @@ from ..ir.errors import BoundsError, DTypeError, ShapeError
 from ..ir.graph.nodes import Atom
 from ..ir.graph.ops import Gather, Scatter
 from .context import Trace, here, refused
-from .creation import iota, shape_of
+from .creation import broadcast_to, iota, shape_of
 from .eager import array_function
 from .elementwise import binary, cast, common_shape, filled_with, select, unary
 from .masked import Masked
 from .promotion import common_of, floating
 from .reducing import axis_of
-from .shapes import broadcast_to, moveaxis, reshape_to
+from .shapes import moveaxis, reshape_to
 from .traced import (
     Traced,
     active,

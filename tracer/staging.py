@@ -115,7 +115,7 @@ def spec_of(leaf: Any) -> ArraySpec | None:
             return ArraySpec((), FLOAT64, weak=True, value=np.float64(leaf))
         case np.generic():
             dtype = canonical(leaf.dtype)
-            return ArraySpec((), dtype, scalar=True, value=np.asarray(leaf, dtype)[()])
+            return ArraySpec((), dtype, scalar=True, value=dtype.type(leaf))
         case np.ndarray():
             flags = leaf.flags
             return ArraySpec(
@@ -159,7 +159,7 @@ def trace(
             values.append(arguments[-1])
         args, kwargs = unflatten(structure, values)
         result = cloner.redirect(fn)(*args, **kwargs)
-        return _staged(context, name or getattr(fn, "__name__", "function"), arguments, result)
+        return _staged(context, name or str(getattr(fn, "__name__", "function")), arguments, result)
 
 
 def _hold_static(

@@ -99,9 +99,15 @@ def viewed(trace: Trace, view: View) -> Traced:
     return made
 
 
+def scalar_of(array: Any) -> Literal:
+    """The element of an array of rank 0."""
+    element: np.generic = array[()]
+    return Literal(element)
+
+
 def literal(value: object, dtype: np.dtype) -> Literal:
     """A scalar of the given type; raises OverflowError where a Python int does not fit."""
-    return Literal(np.asarray(value, dtype)[()])
+    return scalar_of(np.asarray(value, dtype))
 
 
 def is_liftable(x: object) -> bool:
@@ -125,7 +131,7 @@ def lift(trace: Trace, x: Any) -> Traced:
     if isinstance(x, float):
         return fresh(trace, literal(x, FLOAT64), weak=True)
     if isinstance(x, np.generic):
-        return fresh(trace, Literal(np.asarray(x, canonical(x.dtype, here()))[()]))
+        return fresh(trace, scalar_of(np.asarray(x, canonical(x.dtype, here()))))
     if isinstance(x, np.ndarray):
         return captured(trace, x)
     if isinstance(x, list | tuple):
@@ -149,7 +155,7 @@ def _foreign(x: Any) -> np.ndarray[Any, Any] | None:
 def captured(trace: Trace, array: np.ndarray[Any, Any]) -> Traced:
     """An array from outside of the trace, as a constant that cannot be written."""
     if not array.ndim:
-        return fresh(trace, Literal(array.astype(canonical(array.dtype, here()))[()]), scalar=False)
+        return fresh(trace, scalar_of(array.astype(canonical(array.dtype, here()))), scalar=False)
     var = trace.capture(array)
     why = "the traced function writes into an array that it did not make and was not passed"
     return viewed(trace, Storage(trace, var, var.type.shape, var.type.dtype, read_only=why))
@@ -204,7 +210,7 @@ def _literal_as(atom: Literal, weak: bool, dtype: np.dtype) -> Literal:
     if weak and dtype != BOOL:
         return literal(atom.value.item(), dtype)
     with np.errstate(all="ignore"):
-        return Literal(np.asarray(atom.value).astype(dtype)[()])
+        return scalar_of(np.asarray(atom.value).astype(dtype))
 
 
 def spread(trace: Trace, atom: Atom, shape: Shape) -> Atom:

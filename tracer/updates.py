@@ -9,14 +9,14 @@ import numpy as np
 from ..ir.dtypes import BOOL, is_float
 from ..ir.errors import ShapeError
 from ..ir.graph.nodes import Literal
-from ..ir.graph.ops import Broadcast, Select
+from ..ir.graph.ops import Broadcast, Gather, Select, Transpose
 from .context import Trace, here, refused
 from .elementwise import select, unary
 from .indexing import Indexed, index_view
 from .masked import Masked
 from .promotion import require_same_kind
 from .traced import Traced, atom_of, converted, filled, fresh, lift, reshaped_atom, spread
-from .views import Gather, Shape, Transpose, View, combine, read, write
+from .views import Shape, View, combine, read, write
 
 
 def assign(trace: Trace, view: View, x: Traced) -> None:

@@ -53,6 +53,7 @@ class View:
     )
 
     atom: Atom
+    dtype: np.dtype
     parent: View | None
     op: GraphOp | None
     operands: tuple[Atom, ...]
