@@ -19,12 +19,12 @@ from loopwright.ir.tensor.checker import check
 from loopwright.ir.tensor.nodes import Axis, AxisKind, Definition, Param, Role, TensorProgram
 
 F = dtypes.FLOAT32
-I, R = Symbol("i"), Symbol("r")
+ROW, R = Symbol("i"), Symbol("r")
 A = Buffer("a", (4, 3), F)
 Y = Buffer("y", (4,), F)
-AXES = (Axis(I, 4), Axis(R, 3, AxisKind.REDUCE))
-READ = Load(A, (ix.of(I), ix.of(R)))
-GOOD = Definition("y", AXES, (Y,), (ix.of(I),), (READ,), combiner("sum", F))
+AXES = (Axis(ROW, 4), Axis(R, 3, AxisKind.REDUCE))
+READ = Load(A, (ix.of(ROW), ix.of(R)))
+GOOD = Definition("y", AXES, (Y,), (ix.of(ROW),), (READ,), combiner("sum", F))
 PARAMS = (Param(A, Role.INPUT), Param(Y, Role.OUTPUT))
 
 
@@ -55,13 +55,13 @@ FAULTS: dict[str, Callable[[], TensorProgram]] = {
         replace(GOOD, combiner=combiner("sum", dtypes.INT32))
     ),
     "is given a float64": lambda: program(replace(GOOD, values=(const(0, dtypes.FLOAT64),))),
-    "is written with 2 indices": lambda: program(replace(GOOD, index=(ix.of(I), ix.ZERO))),
-    "with 1 indices": lambda: program(replace(GOOD, values=(Load(A, (ix.of(I),)),))),
+    "is written with 2 indices": lambda: program(replace(GOOD, index=(ix.of(ROW), ix.ZERO))),
+    "with 1 indices": lambda: program(replace(GOOD, values=(Load(A, (ix.of(ROW),)),))),
     "s is not in scope": lambda: program(
         replace(GOOD, values=(Load(A, (ix.of(Symbol("s")), ix.ZERO)),))
     ),
     "outside its axis of 3": lambda: program(
-        replace(GOOD, values=(Load(A, (ix.of(I), ix.add(ix.of(R), 3))),))
+        replace(GOOD, values=(Load(A, (ix.of(ROW), ix.add(ix.of(R), 3))),))
     ),
     "axes share a name": lambda: program(replace(GOOD, axes=(AXES[0], Axis(Symbol("i"), 2)))),
     "outputs and values differ": lambda: program(replace(GOOD, outputs=(Y, Y))),
@@ -76,7 +76,7 @@ FAULTS: dict[str, Callable[[], TensorProgram]] = {
     ),
     "slot s is not an operand": lambda: program(replace(GOOD, values=(Slot("s", F),))),
     "a choice between": lambda: program(
-        replace(GOOD, values=(Guarded((ix.of(I),), READ, const(0, dtypes.FLOAT64)),))
+        replace(GOOD, values=(Guarded((ix.of(ROW),), READ, const(0, dtypes.FLOAT64)),))
     ),
     "a check of a float32": lambda: program(replace(GOOD, values=(Check(READ, READ, 1),))),
 }  # fmt: skip
@@ -96,8 +96,8 @@ def test_the_definition_is_named() -> None:
 
 
 def test_a_scan_may_read_itself() -> None:
-    before = Guarded((ix.add(ix.of(I), -1),), Load(Y, (ix.add(ix.of(I), -1),)), const(0, F))
-    scan = Definition("y", (Axis(I, 4, AxisKind.SCAN),), (Y,), (ix.of(I),), (before,))
+    before = Guarded((ix.add(ix.of(ROW), -1),), Load(Y, (ix.add(ix.of(ROW), -1),)), const(0, F))
+    scan = Definition("y", (Axis(ROW, 4, AxisKind.SCAN),), (Y,), (ix.of(ROW),), (before,))
     check(program(scan))
     with pytest.raises(InternalError, match="read before"):
-        check(program(replace(scan, axes=(Axis(I, 4),))))
+        check(program(replace(scan, axes=(Axis(ROW, 4),))))

@@ -18,9 +18,9 @@ from loopwright.ir.tensor.interpreter import interpret
 from loopwright.ir.tensor.nodes import Axis, AxisKind, Definition, Param, Role, TensorProgram
 
 F = dtypes.FLOAT32
-I, R = Symbol("i"), Symbol("r")
+ROW, R = Symbol("i"), Symbol("r")
 A, Y = Buffer("a", (4,), F), Buffer("y", (4,), F)
-COPY = Definition("copy", (Axis(I, 4),), (Y,), (ix.of(I),), (Load(A, (ix.of(I),)),))
+COPY = Definition("copy", (Axis(ROW, 4),), (Y,), (ix.of(ROW),), (Load(A, (ix.of(ROW),)),))
 ONES = np.arange(4, dtype=np.float32)
 
 
@@ -37,11 +37,11 @@ def test_a_copy() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (replace(COPY, axes=(Axis(I, 3),)), r"y\[3\] is never written"),
+        (replace(COPY, axes=(Axis(ROW, 3),)), r"y\[3\] is never written"),
         (replace(COPY, index=(ix.ZERO,)), r"y\[0\] is written twice"),
-        (replace(COPY, values=(Load(A, (ix.add(ix.of(I), 1),)),)), "index 4 of axis 0 of a"),
-        (replace(COPY, values=(Load(Y, (ix.of(I),)),)), r"y\[0\] is read before it is written"),
-        (replace(COPY, domain=(ix.add(ix.of(I), -1),)), r"y\[0\] is never written"),
+        (replace(COPY, values=(Load(A, (ix.add(ix.of(ROW), 1),)),)), "index 4 of axis 0 of a"),
+        (replace(COPY, values=(Load(Y, (ix.of(ROW),)),)), r"y\[0\] is read before it is written"),
+        (replace(COPY, domain=(ix.add(ix.of(ROW), -1),)), r"y\[0\] is never written"),
         (replace(COPY, values=(const(0, dtypes.INT8),)), "a int8 value is written to y"),
         (
             replace(COPY, update=True, combiner=combiner("sum", F)),
@@ -56,20 +56,20 @@ def test_a_fault_is_found(bad: Definition, message: str) -> None:
 
 
 def test_a_guard_keeps_reads_inside() -> None:
-    after = ix.add(ix.of(I), 1)
+    after = ix.add(ix.of(ROW), 1)
     inside = ix.subtract(ix.constant(3), after)
     value = Guarded((inside,), Load(A, (after,)), const(-1, F))
     assert run(replace(COPY, values=(value,))).tolist() == [1, 2, 3, -1]
 
 
 def test_the_last_of_several_assignments_stays() -> None:
-    half = ix.floor_divide(ix.of(I), 2)
+    half = ix.floor_divide(ix.of(ROW), 2)
     result = run(replace(COPY, index=(half,), update=True), role=Role.INOUT)
     assert result.tolist() == [1, 3, 9, 9]
 
 
 def test_updates_combine_in_order() -> None:
-    half = ix.floor_divide(ix.of(I), 2)
+    half = ix.floor_divide(ix.of(ROW), 2)
     update = replace(COPY, index=(half,), update=True, combiner=combiner("sum", F))
     assert run(update, role=Role.INOUT).tolist() == [10, 14, 9, 9]
 
@@ -88,9 +88,9 @@ def test_a_table_is_read_and_scratch_is_made() -> None:
     table = Buffer("t", (2,), F, Scope.TABLE, table=np.array([5, 6], np.float32))
     held = Buffer("held", (4,), F, Scope.SCRATCH)
     first = Definition(
-        "held", (Axis(I, 4),), (held,), (ix.of(I),), (Load(table, (ix.modulo(ix.of(I), 2),)),)
+        "held", (Axis(ROW, 4),), (held,), (ix.of(ROW),), (Load(table, (ix.modulo(ix.of(ROW), 2),)),)
     )
-    assert run(first, replace(COPY, values=(Load(held, (ix.of(I),)),))).tolist() == [5, 6, 5, 6]
+    assert run(first, replace(COPY, values=(Load(held, (ix.of(ROW),)),))).tolist() == [5, 6, 5, 6]
 
 
 def test_arrays_must_be_those_of_the_parameters() -> None:
