@@ -73,10 +73,12 @@ def code_version() -> str:
     """A digest of the compiler's own source: another compiler's entries are never found."""
     package = Path(__file__).parents[2]
     digest = hashlib.sha256()
+    paths = [*package.glob("*.py")]
     for folder in ("ir", "schedules", "backends"):
-        for path in sorted((package / folder).rglob("*.py")):
-            digest.update(str(path.relative_to(package)).encode())
-            digest.update(path.read_bytes())
+        paths += (package / folder).rglob("*.py")
+    for path in sorted(paths):
+        digest.update(str(path.relative_to(package)).encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -120,56 +120,37 @@ def _without_strength_reduction() -> Iterator[None]:
 
 
 def compile_object(
-    text: str,
-    target: Target,
-    *,
-    level: int = 2,
-    tidy: bool = False,
-    strength_reduction: bool = False,
+    text: str, target: Target, *, level: int = 2, strength_reduction: bool = False
 ) -> bytes:
     """Machine code of LLVM text, as the bytes of a relocatable object file.
 
-    `tidy` first turns stack slots into values and merges blocks (for text written with allocas).
     Text that LLVM does not accept raises `InternalError` with the lines at fault.
     """
-    module = _parse(text)
     machine = target_machine(target, level)
-    _prepare(module, machine, tidy)
-    if strength_reduction:
+    module = _parse(text, machine)
+    if strength_reduction or level == 0:
         return bytes(machine.emit_object(module))
     with _without_strength_reduction():
         return bytes(machine.emit_object(module))
 
 
-def assembly(text: str, target: Target, *, level: int = 2, tidy: bool = False) -> str:
+def assembly(text: str, target: Target, *, level: int = 2) -> str:
     """The assembly that `compile_object` would give for the same text and target."""
-    module = _parse(text)
     machine = target_machine(target, level)
-    _prepare(module, machine, tidy)
+    module = _parse(text, machine)
     with _without_strength_reduction():
         return str(machine.emit_assembly(module))
 
 
-def _prepare(module: llvm.ModuleRef, machine: llvm.TargetMachine, tidy: bool) -> None:
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    if tidy:
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-        passes = llvm.create_new_function_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
-
-
-def _parse(text: str) -> llvm.ModuleRef:
+def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     # A context of its own, so that types and constants are freed with the module.
     try:
         module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise InternalError(_quote(text, str(error))) from error
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
     return module
 
 

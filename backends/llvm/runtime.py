@@ -39,7 +39,7 @@ _loaded: Runtime | None = None
 
 def compile_glue(text: str) -> bytes:
     """Compile code that only calls other code: fast to compile rather than to run."""
-    return host.compile_object(text, Target.host(), level=0, tidy=True)
+    return host.compile_object(text, Target.host(), level=0)
 
 
 def load(compile: Compile = compile_glue) -> Runtime:

@@ -44,9 +44,8 @@ def compiled(text, **options):
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
-@pytest.mark.parametrize("tidy", [False, True])
-def test_compile_and_link(level, tidy):
-    library = Library([compiled(ADD, level=level, tidy=tidy)], ["add"])
+def test_compile_and_link(level):
+    library = Library([compiled(ADD, level=level)], ["add"])
     assert BINARY(library["add"])(40, 2) == 42
 
 
