@@ -103,31 +103,17 @@ def blocks(variant: int) -> tuple[Block, ...]:
     return tuple(made)
 
 
-def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Zeros before and after an axis so that the result has ceil(size / stride) elements."""
-    total = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
-    return total // 2, total - total // 2
-
-
-def _relu6(x: Any) -> Any:
-    return np.minimum(np.maximum(x, 0), 6)
-
-
 def _conv(p: Params, x: Any, stride: int = 1, groups: int = 1) -> Any:
     """Convolution without bias, then batch normalisation with the statistics of training."""
-    kernel = p["weight"].shape[2]
-    pads = tuple(same_padding(size, kernel, stride) for size in x.shape[2:])
-    y = nn.conv(x, p["weight"], strides=(stride, stride), pads=pads, groups=groups)
-    scale = p["gamma"] / np.sqrt(p["variance"] + np.float32(EPSILON))
-    shift = p["beta"] - p["mean"] * scale
-    return y * scale[:, None, None] + shift[:, None, None]
+    y = nn.conv(x, p["weight"], strides=stride, pads="same", groups=groups)
+    return nn.batch_norm(y, p["mean"], p["variance"], p["gamma"], p["beta"], eps=EPSILON)
 
 
 def _block(p: Params, block: Block, x: Any) -> Any:
     y = x
     if block.expand != 1:
-        y = _relu6(_conv(p["expand"], y))
-    y = _relu6(_conv(p["depthwise"], y, block.stride, groups=y.shape[1]))
+        y = nn.relu6(_conv(p["expand"], y))
+    y = nn.relu6(_conv(p["depthwise"], y, block.stride, groups=y.shape[1]))
     y = _conv(p["project"], y)
     return y + x if block.residual else y
 
@@ -141,12 +127,12 @@ def forward(variant: int = 0) -> Callable[[Params, Any], Any]:
     layout = blocks(variant)
 
     def apply(params: Params, x: Any) -> Any:
-        y = _relu6(_conv(params["stem"], x, stride=2))
+        y = nn.relu6(_conv(params["stem"], x, stride=2))
         for p, block in zip(params["blocks"], layout, strict=True):
             y = _block(p, block, y)
-        y = _relu6(_conv(params["head"], y))
-        pooled = y.mean(axis=(2, 3))
-        return pooled @ params["classifier"]["weight"].T + params["classifier"]["bias"]
+        y = nn.relu6(_conv(params["head"], y))
+        classifier = params["classifier"]
+        return nn.linear(nn.global_avg_pool(y), classifier["weight"], classifier["bias"])
 
     return apply
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import loopwright as lw
 from loopwright.ir.errors import ArgumentError, DataError
@@ -20,14 +18,6 @@ from loopwright.vision import pictures, preprocess
 RESOLUTIONS = (160, 193, 224, 260)
 TOLERANCE = 1e-4
 """Of the largest logit."""
-
-
-@given(st.integers(1, 600), st.integers(1, 7), st.integers(1, 4))
-def test_same_padding_gives_rounded_up_extents(size: int, kernel: int, stride: int) -> None:
-    low, high = efficientnet.same_padding(size, kernel, stride)
-    assert 0 <= low <= high <= low + 1
-    if kernel >= stride:
-        assert (size + low + high - kernel) // stride + 1 == math.ceil(size / stride)
 
 
 @pytest.mark.parametrize(("variant", "count"), [(0, 16), (1, 21), (2, 21)])
