@@ -1,11 +1,10 @@
-"""Definitions that write at computed places: updates of slices, scatters, sorting."""
+"""Definitions that write into an array that holds something: updates of slices, scatters."""
 
 from __future__ import annotations
 
 from .. import dtypes
-from ..expr import index as ix
-from ..expr.combiners import combiner, compare
-from ..expr.nodes import Buffer, Dynamic, FromIndex, Index, Load, Op, Value
+from ..expr.combiners import combiner
+from ..expr.nodes import Buffer, Index
 from ..expr.values import const
 from ..graph import ops
 from ..graph.nodes import Equation
@@ -75,48 +74,3 @@ def _check_nothing(op: ops.Scatter, equation: Equation, builder: Builder, dtype:
         "check", (), (builder.scratch("check", (), dtypes.INT64),), (), (value,),
         equation=equation,
     )  # fmt: skip
-
-
-def sort(op: ops.Sort, equation: Equation, builder: Builder) -> None:
-    """Each element goes to its rank: the number of elements that stand before it."""
-    operand, result = equation.inputs[0], equation.outputs[0]
-    shape = operand.type.shape
-    spatial = builder.axes(shape)
-    (other,) = builder.axes([shape[op.axis]], "r", AxisKind.REDUCE)
-    index = indices(spatial)
-    mine, theirs = index[op.axis], ix.of(other.symbol)
-    before = _before(
-        builder.read(operand, (*index[: op.axis], theirs, *index[op.axis + 1 :])),
-        theirs,
-        builder.read(operand, index),
-        mine,
-    )
-    rank = builder.scratch("rank", shape, dtypes.INT64)
-    builder.define(
-        "rank", (*spatial, other), (rank,), index, (Op("cast", (before,), dtypes.INT64),),
-        combine=combiner("sum", dtypes.INT64), equation=equation,
-    )  # fmt: skip
-    spatial = builder.axes(shape)
-    index = indices(spatial)
-    place = ix.of(Dynamic(Load(rank, index), 0, max(shape[op.axis] - 1, 0)))
-    value = FromIndex(index[op.axis], dtypes.INT64) if op.indices else builder.read(operand, index)
-    builder.define(
-        "sort", spatial, (builder.result(result, "argsort" if op.indices else "sort"),),
-        (*index[: op.axis], place, *index[op.axis + 1 :]), (value,), update=True,
-        equation=equation,
-    )  # fmt: skip
-
-
-def _before(a: Value, a_at: Index, b: Value, b_at: Index) -> Value:
-    """Whether a stands before b: less, or equal and earlier; NaN is equal to NaN, above all."""
-    less, equal = compare(b, a)
-    if dtypes.is_float(a.dtype):
-        a_nan, b_nan = _bool("ne", a, a), _bool("ne", b, b)
-        less = _bool("or", less, _bool("and", b_nan, _bool("not", a_nan)))
-        equal = _bool("or", equal, _bool("and", b_nan, a_nan))
-    earlier = _bool("lt", FromIndex(a_at, dtypes.INT64), FromIndex(b_at, dtypes.INT64))
-    return _bool("or", less, _bool("and", equal, earlier))
-
-
-def _bool(name: str, *args: Value) -> Value:
-    return Op(name, args, dtypes.BOOL)

@@ -16,7 +16,8 @@ from .builder import Builder
 from .materialise import UPDATES
 from .rules_products import conv, conv_blocked, dot_general
 from .rules_reduce import arg_reduce, cumulative, pool, reduce
-from .rules_update import scatter, sort, update_slice
+from .rules_sort import sort
+from .rules_update import scatter, update_slice
 
 DEFINE: Mapping[type, Callable[[Any, Equation, Builder], None]] = {
     ops.Reduce: reduce,

@@ -125,6 +125,19 @@ def test_sort_is_stable_with_nan_last(
     agree(g.group(g.op(ops.Sort(axis, positions), x)), [numbers(shape, dtype, seed)])
 
 
+@pytest.mark.parametrize("positions", [False, True])
+@pytest.mark.parametrize("extent", [31, 32, 33, 64, 65, 100, 300])
+def test_long_sorts_merge_runs(groups: Any, agree: Any, extent: int, positions: bool) -> None:
+    for dtype in (dtypes.FLOAT32, dtypes.INT64, dtypes.BOOL):
+        g = groups()
+        x = g.input((extent, 2), dtype)
+        program = agree(
+            g.group(g.op(ops.Sort(0, positions), x)), [numbers((extent, 2), dtype, extent)]
+        )
+        merges = max(0, (extent - 1).bit_length() - 5)
+        assert len(program.definitions) == 2 + merges
+
+
 def test_softmax_stores_its_exponentials_once(groups: Any, agree: Any) -> None:
     g = groups()
     x = g.input((3, 7))
