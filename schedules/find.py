@@ -122,6 +122,16 @@ def _unknown(program: LoopProgram, name: str) -> ScheduleError:
     )
 
 
+def node(program: LoopProgram, path: Path) -> Node:
+    """The node at a position."""
+    body = program.body
+    for number in path[:-1]:
+        inner = body[number]
+        assert isinstance(inner, For)
+        body = inner.body
+    return body[path[-1]]
+
+
 def below(node: Node) -> list[Block]:
     """The blocks in a node, in program order."""
     if isinstance(node, Block):

@@ -14,7 +14,7 @@ from ..ir import dtypes
 from ..ir.errors import ScheduleError
 from ..ir.expr import index as ix
 from ..ir.expr.index import dynamics
-from ..ir.expr.nodes import Buffer, Scope, Symbol
+from ..ir.expr.nodes import Buffer, Index, Scope, Symbol
 from ..ir.expr.values import loads
 from ..ir.loop.nodes import Block, For, LoopProgram
 from ..ir.tensor.nodes import AxisKind, Definition
@@ -203,11 +203,34 @@ def carried(place: LoopPlace, private: bool) -> tuple[Block, Block, Buffer] | No
                 if still and private and not writer.definition.update:
                     continue
                 for index in indices:
+                    if not writer.definition.update and _same_turn(
+                        written, writer_loops[1:], index, other_loops[1:]
+                    ):
+                        continue
                     mine = [interval(i, writer_loops[1:]) for i in written]
                     theirs = [interval(i, other_loops[1:]) for i in index]
                     if not separated(mine, theirs, place.loop):
                         return writer, other, buffer
     return None
+
+
+def _same_turn(
+    written: tuple[Index, ...],
+    writer_loops: tuple[For, ...],
+    index: tuple[Index, ...],
+    loops: tuple[For, ...],
+) -> bool:
+    """Whether an access walks just the elements that the iteration writes, each written once."""
+    made, used = _walked(written, writer_loops), _walked(index, loops)
+    if [loop.extent for loop in made] != [loop.extent for loop in used]:
+        return False
+    names = {a.symbol: ix.of(b.symbol) for a, b in zip(used, made, strict=True)}
+    return tuple(ix.substitute(i, names) for i in index) == written
+
+
+def _walked(index: tuple[Index, ...], loops: tuple[For, ...]) -> list[For]:
+    symbols = frozenset(s for i in index for s in ix.symbols(i))
+    return [loop for loop in loops if loop.symbol in symbols]
 
 
 def _require_no_carried(place: LoopPlace, private: bool) -> None:

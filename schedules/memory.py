@@ -187,7 +187,7 @@ def cache_write(
         top = program.body[place.path[0]]
         return put(program, place.path[:1], top, *copy)
     path = place.path[: depth + 1]
-    node = find.loop(program, place.around[depth - 1].symbol).loop.body[path[-1]]
+    node = find.node(program, path)
     return put(program, path, node, *copy)
 
 
@@ -300,12 +300,14 @@ def over_compute(program: LoopProgram, block: str, *axes: str) -> LoopProgram:
             )
     known = find.ranges(place.around)
     grown: list[Axis] = []
+    longer: set[Symbol] = set()
     dropped: set[Index] = set()
     for axis, binding in zip(definition.axes, place.block.bindings, strict=True):
         high = ix.bounds(binding, known)[1]
         wanted = axis.kind is AxisKind.SPATIAL and (not axes or axis.symbol.name in axes)
         if wanted and isinstance(high, int) and high >= axis.extent:
             grown.append(replace(axis, extent=high + 1))
+            longer.add(axis.symbol)
             dropped.add(ix.subtract(ix.constant(axis.extent - 1), binding))
         else:
             grown.append(axis)
@@ -315,7 +317,7 @@ def over_compute(program: LoopProgram, block: str, *axes: str) -> LoopProgram:
         for index in read_indices(replace(place.block, bindings=identity), buffer, reach):
             for part, extent in zip(index, buffer.shape, strict=True):
                 low, high = ix.bounds(part, reach)
-                if low < 0 or high >= extent:
+                if ix.symbols(part) & longer and (low < 0 or high >= extent):
                     raise ScheduleError(
                         f"{block} would read outside {buffer.name}",
                         definition.source,

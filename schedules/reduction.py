@@ -11,12 +11,17 @@ from ..ir.expr.values import rewrite_with_index
 from ..ir.loop.nodes import Block, For, LoopProgram
 from ..ir.tensor.nodes import Axis, AxisKind, Definition
 from . import find
-from .find import LoopName, LoopPlace
+from .find import BlockPlace, LoopName, LoopPlace
 from .legality import kinds, may_reassociate
 from .trees import fresh, nest, put
 
 
-def rfactor(program: LoopProgram, *loops: LoopName, scope: Scope = Scope.REGISTER) -> LoopProgram:
+def rfactor(
+    program: LoopProgram,
+    *loops: LoopName,
+    scope: Scope = Scope.REGISTER,
+    at: LoopName | None = None,
+) -> LoopProgram:
     """Makes reduce loops spatial: a partial result for each of their turns, then their sum.
 
         for i: for k.o: for k.i: s[i] += v(i, 8*k.o + k.i)
@@ -24,9 +29,11 @@ def rfactor(program: LoopProgram, *loops: LoopName, scope: Scope = Scope.REGISTE
                       for k.i: s[i] += s.part[i, k.i] }
 
     The old block, in clones of the factored loops (and of spatial loops inside), comes after the
-    outermost reduce loop; the partial block is called `NAME.part`. Refused when: the loops are not
-    around one block (rfactor_block) or not bound to its reduce axes alone (rfactor_axis); the
-    terms may not be regrouped (reorder_reduce); the block updates memory (cached_update).
+    outermost reduce loop, or last in the loop `at`, where it adds the partial results of each turn
+    of the loops around to what is there. The partial block is called `NAME.part`. Refused when:
+    the loops are not around one block (rfactor_block) or not bound to its reduce axes alone
+    (rfactor_axis); the terms may not be regrouped (reorder_reduce); the block updates memory
+    (cached_update); a partial result is not finished in `at` (unfinished).
     """
     targets = [find.loop(program, name) for name in loops]
     block = _only_block(targets)
@@ -57,19 +64,46 @@ def rfactor(program: LoopProgram, *loops: LoopName, scope: Scope = Scope.REGISTE
     chosen = tuple(t.loop for t in sorted(targets, key=lambda t: len(t.path)))
     taken = [p.block.name for p in find.blocks(program)]
     part_name = fresh(f"{block.name}.part", taken)
+    suffix = part_name.removeprefix(block.name)
     parts = tuple(
-        Buffer(f"{o.name}.part", (*o.shape, *(loop.extent for loop in chosen)), o.dtype, scope)
+        Buffer(f"{o.name}{suffix}", (*o.shape, *(loop.extent for loop in chosen)), o.dtype, scope)
         for o in definition.outputs
     )
     partial = _partial(place.block, place.around, chosen, part_name, parts)
-    depth = next(
-        k for k, loop in enumerate(place.around) if AxisKind.REDUCE in kinds(block, loop.symbol)
-    )
+    depth = _depth(place, chosen, at)
     final = _final(place.block, place.around, depth, chosen, parts)
     program = put(program, place.path, partial)
     path = place.path[: depth + 1]
-    top = find.loop(program, place.around[depth].symbol).loop
+    top = find.node(program, path)
     return put(program, path, top, *final)
+
+
+def _depth(place: BlockPlace, chosen: tuple[For, ...], at: LoopName | None) -> int:
+    """How many of the loops around the block the final reduction shares."""
+    block, around = place.block, place.around
+    reduced = [k for k, o in enumerate(around) if AxisKind.REDUCE in kinds(block, o.symbol)]
+    if at is None:
+        return reduced[0]
+    names = [loop.symbol.name for loop in around]
+    symbol = at if isinstance(at, Symbol) else None
+    depth = next(
+        (k + 1 for k, o in enumerate(around) if o.symbol is symbol or names[k] == at), None
+    )
+    if depth is None:
+        raise ScheduleError(
+            f"{at!r} is not around {block.name}",
+            block.definition.source,
+            "loops: " + ", ".join(names),
+            code="unknown_loop",
+        )
+    if any(k < depth and around[k] not in chosen for k in reduced):
+        raise ScheduleError(
+            f"a partial result of {block.name} is not finished inside {names[depth - 1]!r}",
+            block.definition.source,
+            "factor the reduce loops around it too",
+            code="unfinished",
+        )
+    return depth
 
 
 def _only_block(targets: list[LoopPlace]) -> Block:
@@ -181,6 +215,7 @@ def _final(
     renamed = {loop.symbol: Symbol(loop.symbol.name) for loop in cloned}
     loops = [replace(loop, symbol=renamed[loop.symbol]) for loop in cloned]
     known = find.ranges((*around[:depth], *loops))
+    turn = {loop.symbol: renamed.get(loop.symbol, loop.symbol) for loop in chosen}
     to_clone = {old: ix.of(new) for old, new in renamed.items()}
     axes = tuple(Axis(Symbol(a.symbol.name), a.extent, a.kind) for a, _ in spatial)
     reduced = tuple(Axis(Symbol(loop.symbol.name), loop.extent, AxisKind.REDUCE) for loop in chosen)
@@ -205,6 +240,6 @@ def _final(
     )
     bindings = (
         *(ix.substitute(b, to_clone, known) for _, b in spatial),
-        *(ix.of(renamed[loop.symbol]) for loop in chosen),
+        *(ix.of(turn[loop.symbol]) for loop in chosen),
     )
     return nest(loops, Block(final, bindings, guard))

@@ -16,6 +16,7 @@ from ..loops import reorder, split_into
 from ..marks import parallel, partition, unroll, vectorize
 from ..memory import cache_read, cache_write, over_compute
 from ..placement import bare
+from ..reduction import rfactor
 from . import access, reduction
 from .epilogue import ride
 from .steps import extent, fuse_all, loops_of, share
@@ -93,39 +94,52 @@ def _tiled(
     program: LoopProgram, product: Product, target: Target, rows: int, columns: int
 ) -> LoopProgram:
     name = product.definition.name
-    depth = prod(a.extent for a in product.terms)
+    size = access.itemsize(product.definition)
     lanes = access.lanes(product.definition, target)
     height, vectors = register_tile(rows, columns, lanes, target.vector_registers)
+    width = vectors * lanes
     shared = access.worth_sharing([product.definition], target)
     program, batch, i, j, terms = _four_loops(program, product)
-    packing = _packing(product, rows, depth, vectors * lanes, target)
+    depth = prod(extent(program, k) for k in terms)
+    packing = _packing(product, rows, depth, width, target)
     if packing is not None:
         program = _pack(program, product, packing, target, shared)
     program, high, low = split_into(program, i, height)
-    program, panel, rest = split_into(program, j, vectors * lanes)
+    program, panel, rest = split_into(program, j, width)
     program, vector, lane = split_into(program, rest, lanes)
+    stretch = None
+    if packing is not None and len(terms) == 1 and 2 * width * depth * size > target.l2:
+        pieces = -(-2 * width * depth * size // target.l2)
+        depth = -(-depth // pieces)
+        program, stretch, terms[0] = split_into(program, terms[0], depth)
+        program = partition(program, stretch)
     tiles = extent(program, high)
-    fitting = max(1, (target.l2 // 2) // (height * depth * access.itemsize(product.definition)))
+    fitting = max(1, (target.l2 // 2) // (height * depth * size))
     blocks = -(-tiles // fitting)
     if blocks > 1 or tiles >= 4 * BLOCKS:
-        size = -(-tiles // max(blocks, BLOCKS))
-        program, outer, tile = split_into(program, high, size)
-        program = reorder(program, *batch, outer, panel, tile, *terms, low, vector, lane)
-        first = outer
+        program, first, tile = split_into(program, high, -(-tiles // max(blocks, BLOCKS)))
+        outer = [*batch, first]
     else:
-        tile, first = high, panel
-        program = reorder(program, *batch, panel, tile, *terms, low, vector, lane)
+        tile, first, outer = high, panel, batch
+    depths = [stretch] if stretch is not None else []
+    program = reorder(program, *outer, *depths, panel, tile, *terms, low, vector, lane)
     program = vectorize(unroll(unroll(program, low), vector), lane)
     program = partition(partition(program, first), tile)
-    program = cache_write(program, name, Scope.REGISTER, tile)
+    if stretch is None:
+        program = cache_write(program, name, Scope.REGISTER, tile)
+        partial = name
+    else:
+        program = rfactor(program, stretch, at=tile)
+        partial = f"{name}.part"
     if packing is not None:
-        program = over_compute(program, name, product.columns[0].symbol.name)
+        program = over_compute(program, partial, product.columns[0].symbol.name)
     elif first is not panel:
         program = partition(program, panel)
-    program = ride(program, f"{name}.store")
+    if stretch is None:
+        program = ride(program, f"{name}.store")
     if shared:
         among = batch if prod(extent(program, b) for b in batch) >= BLOCKS else [*batch, first]
-        program = share(program, name, among)
+        program = share(program, partial, among)
     return program
 
 
