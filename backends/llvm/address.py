@@ -254,7 +254,7 @@ class Addresses:
             if frame.low != "0":
                 step = builder.pure(f"mul i64 {frame.low}, {key[1]}", frame.low, prefix="i")
                 start = builder.pure(f"getelementptr i8, ptr {base}, i64 {step}", base, step)
-            name = builder.fresh("p")
+            name = builder.fresh("ptr")
             builder.depths[name] = depth
             frame.pointers[key] = (name, start)
         return frame.pointers[key][0]

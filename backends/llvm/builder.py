@@ -223,7 +223,7 @@ class FunctionBuilder:
         )
         advances = []
         for (_, bytes_), (name, start) in frame.pointers.items():
-            advanced = self.fresh("p")
+            advanced = self.fresh("ptr")
             parent.lines.append(
                 f"  {name} = phi ptr [ {start}, %{frame.entry} ], [ {advanced}, %{latch} ]"
             )
