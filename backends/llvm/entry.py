@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from . import entry_text, runtime
 from .entry_layout import tuple_items
 from .entry_tables import EntryTable, NativeSignature
+from .locks import fork_safe_lock
 from .native_callable import NATIVE, NativeCallable, attach
 from .orc import Library
 from .runtime_memory import POOLED_BYTES
@@ -32,7 +32,7 @@ _NUMPY_API = {
     "lw_new_scalar": 60,  # PyArray_Scalar
     "lw_set_base": 282,  # PyArray_SetBaseObject
 }
-_load_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 class _MethodDef(ctypes.Structure):
@@ -89,7 +89,6 @@ class Entry:
             raiser=id(raise_status),
         )
         method = _MethodDef(name.encode(), load().fastcall, _METH_FASTCALL_KEYWORDS, None)
-        self._lock = threading.Lock()
         self._holder = _Holder(
             tables=(self._table, name_table, default_table, method),
             objects=(names, filled, slow, raise_status),
@@ -107,7 +106,7 @@ class Entry:
     def add(self, signature: Signature) -> None:
         """Try `signature` first from now on; with eight already there the oldest goes."""
         new = NativeSignature(signature)
-        with self._lock:
+        with _lock:
             before = self._holder.chain
             # Native code reorders the chain between any two lines of Python, but its members
             # change only here, and they are written to it in one piece.
@@ -124,7 +123,7 @@ class Entry:
 
     def clear(self) -> None:
         """Forget all signatures: the next call takes the slow path."""
-        with self._lock:
+        with _lock:
             self._table.count = 0
             self._table.chain[:] = [0] * entry_text.CHAIN
             self._holder.chain = []
@@ -147,7 +146,7 @@ _loaded: _Native | None = None
 def load(compile: runtime.Compile = runtime.compile_glue) -> _Native:
     """The native entry of this process; loaded by the first call, which alone uses `compile`."""
     global _loaded
-    with _load_lock:
+    with _lock:
         if _loaded is None:
             _loaded = _load(compile)
         return _loaded

@@ -12,7 +12,6 @@ import ctypes
 import platform
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -22,8 +21,11 @@ import llvmlite.binding as llvm
 
 from ...ir.errors import InternalError, TargetError
 from ...ir.target import Target
+from .locks import fork_safe_lock, hold_over_fork
 
-_switch = threading.Lock()
+# A child of a fork in the middle of a call of LLVM could never call it again.
+hold_over_fork(llvm.ffi.lib._lock)
+_lock = fork_safe_lock()
 
 
 def require_supported_host() -> None:
@@ -111,12 +113,11 @@ def target_machine(target: Target, level: int = 2) -> llvm.TargetMachine:
 
 @contextmanager
 def _without_strength_reduction() -> Iterator[None]:
-    with _switch:
-        llvm.set_option("loopwright", "-disable-lsr")
-        try:
-            yield
-        finally:
-            llvm.set_option("loopwright", "-disable-lsr=false")
+    llvm.set_option("loopwright", "-disable-lsr")
+    try:
+        yield
+    finally:
+        llvm.set_option("loopwright", "-disable-lsr=false")
 
 
 def compile_object(
@@ -126,20 +127,22 @@ def compile_object(
 
     Text that LLVM does not accept raises `InternalError` with the lines at fault.
     """
-    machine = target_machine(target, level)
-    module = _parse(text, machine)
-    if strength_reduction or level == 0:
-        return bytes(machine.emit_object(module))
-    with _without_strength_reduction():
-        return bytes(machine.emit_object(module))
+    with _lock:
+        machine = target_machine(target, level)
+        module = _parse(text, machine)
+        if strength_reduction or level == 0:
+            return bytes(machine.emit_object(module))
+        with _without_strength_reduction():
+            return bytes(machine.emit_object(module))
 
 
 def assembly(text: str, target: Target, *, level: int = 2) -> str:
     """The assembly that `compile_object` would give for the same text and target."""
-    machine = target_machine(target, level)
-    module = _parse(text, machine)
-    with _without_strength_reduction():
-        return str(machine.emit_assembly(module))
+    with _lock:
+        machine = target_machine(target, level)
+        module = _parse(text, machine)
+        with _without_strength_reduction():
+            return str(machine.emit_assembly(module))
 
 
 def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +12,14 @@ from typing import Any
 from ...ir.errors import InternalError
 from ...ir.target import Target
 from . import host
+from .locks import fork_safe_lock
 from .orc import Library
 from .runtime_text import EXPORTS, runtime_text
 
 Compile = Callable[[str], bytes]
 """Turns the runtime's text into an object file; a cache may stand behind it."""
 
-_lock = threading.Lock()
+_lock = fork_safe_lock()
 
 
 @dataclass(frozen=True, slots=True)

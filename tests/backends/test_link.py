@@ -2,12 +2,16 @@
 
 import ctypes
 import gc
+import os
+import signal
 import threading
 
 import pytest
 
 from loopwright.backends.llvm import host
+from loopwright.backends.llvm.entry_text import entry_text
 from loopwright.backends.llvm.orc import Library
+from loopwright.backends.llvm.runtime_text import runtime_text
 from loopwright.ir.errors import InternalError, TargetError
 from loopwright.ir.target import Target
 
@@ -187,3 +191,40 @@ def test_hosts_that_are_not_supported(monkeypatch):
         host.require_supported_host()
     monkeypatch.undo()
     host.require_supported_host()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_child_compiles_while_a_thread_of_the_parent_does():
+    stop = threading.Event()
+    compiled(ADD)
+
+    def keep_busy():
+        while not stop.is_set():
+            Library([compiled(ADD)], ["add"])
+
+    thread = threading.Thread(target=keep_busy)
+    thread.start()
+    try:
+        for _ in range(10):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)  # a hang ends the child
+                library = Library([compiled(ADD)], ["add"])
+                os._exit(BINARY(library["add"])(40, 2))
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 42
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "machine, target",
+    [
+        ("x86_64", Target("llvm", triple="x86_64-linux-gnu", cpu="x86-64")),
+        ("aarch64", Target("llvm", triple="aarch64-linux-gnu", cpu="cortex-a53")),
+    ],
+)
+def test_glue_is_for_both_machines(machine, target):
+    for text in (runtime_text(machine), entry_text(24, 24, 65536, 8192)):
+        for level in (0, 2):
+            assert host.compile_object(text, target, level=level)[:4] == b"\x7fELF"
