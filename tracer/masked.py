@@ -40,7 +40,7 @@ def _named(name: str, trace: Trace, a: Traced, b: Traced) -> Traced:
 class Masked:
     """The elements of `value` where `mask` (over the axes `axes` of it) holds."""
 
-    __slots__ = ("axes", "mask", "value")
+    __slots__ = ("axes", "mask", "source", "value")
 
     __array_priority__ = 1001.0
     __hash__ = None  # type: ignore[assignment]
@@ -49,11 +49,13 @@ class Masked:
         self.value = value
         self.mask = mask
         self.axes = axes
+        self.source = here()
 
     def refusal(self) -> TraceError:
         """The error for every use of the selection as an array."""
-        return refused(
+        return TraceError(
             "x[mask] has a shape that depends on the data: the mask is not known while tracing",
+            self.source,
             "use np.where(mask, x, other), a reduction with where=mask, or write x[mask] = ...",
         )
 

@@ -14,7 +14,7 @@ from .context import here, refused
 from .elementwise import cast
 from .operators import Operators
 from .protocols import array_function, array_ufunc, namespace
-from .traced import active, atom_of, fresh, lift, viewed
+from .traced import active, atom_of, fresh, lift, view_of, viewed
 from .ufuncs import clipped, rounded
 from .updates import assign, store
 from .views import bitcast, reshaped, row_major_strides
@@ -96,7 +96,7 @@ class Array(Operators):
     @property
     def flat(self) -> Any:
         """The elements in C order, as a view of one axis."""
-        return viewed(active(), reshaped(self.elements, (self.size,)))
+        return viewed(active(), reshaped(view_of(active(), self), (self.size,)))
 
     # Conversions
 
@@ -114,9 +114,9 @@ class Array(Operators):
         """A view of the same bits as another type of equal width."""
         trace = active()
         wanted = self.dtype if dtype is None else canonical(dtype, here())
-        atom_of(trace, self)
+        elements = view_of(trace, self)
         if wanted == self.dtype:
-            return viewed(trace, self.elements)
+            return viewed(trace, elements)
         if wanted.itemsize != self.itemsize or BOOL in (wanted, self.dtype):
             raise refused(
                 f"a view of {self.dtype} elements as {wanted}",
@@ -125,7 +125,7 @@ class Array(Operators):
         if self.scalar:
             value = trace.emit(Bitcast(wanted), (atom_of(trace, self),), (), wanted)
             return fresh(trace, value)
-        return viewed(trace, bitcast(self.elements, wanted))
+        return viewed(trace, bitcast(elements, wanted))
 
     def copy(self, order: str = "C") -> Any:
         """A copy."""
@@ -151,7 +151,7 @@ class Array(Operators):
     def fill(self, value: Any) -> None:
         """Writes one value over the whole array."""
         trace = active()
-        assign(trace, self.elements, lift(trace, value))
+        assign(trace, view_of(trace, self), lift(trace, value))
 
     # Shapes
 
@@ -214,7 +214,7 @@ class Array(Operators):
     def sort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
         """Sorts in place."""
         trace = active()
-        assign(trace, self.elements, sorting.sort(self, axis))
+        assign(trace, view_of(trace, self), sorting.sort(self, axis))
 
     def argsort(self, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
         """The positions that would sort."""

@@ -13,7 +13,7 @@ from .context import refused
 from .elementwise import binary, power, unary
 from .indexing import index_view
 from .masked import Masked
-from .traced import Traced, active, atom_of, converted, fresh, is_liftable, lift, viewed
+from .traced import Traced, active, atom_of, converted, fresh, is_liftable, lift, view_of, viewed
 from .ufuncs import rounded
 from .updates import in_place, set_item
 
@@ -114,8 +114,7 @@ class Operators(Traced):
 
     def __getitem__(self, index: Any) -> Any:
         trace = active()
-        atom_of(trace, self)
-        found = index_view(trace, self.elements, index)
+        found = index_view(trace, view_of(trace, self), index)
         if found.mask is not None:
             value = fresh(trace, atom_of(trace, viewed(trace, found.elements)))
             return Masked(value, found.mask, found.mask_axes)

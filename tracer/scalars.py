@@ -39,8 +39,8 @@ class ScalarType:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ScalarType):
-            return self.dtype == other.dtype
-        return bool(self.type == other or (isinstance(other, np.dtype) and self.dtype == other))
+            return self.type is other.type
+        return other is self.type or (isinstance(other, np.dtype) and bool(self.dtype == other))
 
     def __hash__(self) -> int:
         return hash(self.type)

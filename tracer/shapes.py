@@ -13,25 +13,37 @@ from .eager import array_function
 from .elementwise import common_shape
 from .indexing import index_view
 from .reducing import axes_of, axis_of
-from .traced import Traced, active, atom_of, fresh, lift, reshaped_atom, viewed
+from .traced import Traced, active, atom_of, fresh, lift, reshaped_atom, view_of, viewed
 from .updates import assign
-from .views import Shape, Storage, frozen, reshaped, shares_memory, sliced, transposed
+from .views import (
+    Shape,
+    Storage,
+    frozen,
+    is_contiguous,
+    reshaped,
+    shares_memory,
+    sliced,
+    transposed,
+)
 
 
 def reshape_to(trace: Trace, x: Traced, shape: Shape) -> Traced:
     """The elements in another shape: a view or a copy, as NumPy would make."""
+    return _shared_or_not(trace, x, shape, shares_memory(x.elements, shape))
+
+
+def _shared_or_not(trace: Trace, x: Traced, shape: Shape, shares: bool | None) -> Traced:
+    """A view or a copy; where it is not known which, a copy that is bound to the original."""
     if x.scalar:
         return fresh(trace, reshaped_atom(trace, atom_of(trace, x), shape), scalar=False)
-    atom_of(trace, x)
-    shares = shares_memory(x.elements, shape)
     if shares:
-        return viewed(trace, reshaped(x.elements, shape))
+        return viewed(trace, reshaped(view_of(trace, x), shape))
     result = fresh(trace, reshaped_atom(trace, atom_of(trace, x), shape))
     if shares is None:
         twin = result.elements
         assert isinstance(twin, Storage)
-        x.elements.root.twins.append(twin)
-        twin.twins.append(x.elements.root)
+        x.elements.root.twins += (twin,)
+        twin.twins += (x.elements.root,)
     return result
 
 
@@ -60,7 +72,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     x = lift(trace, a)
     wanted = full_shape(shape, x.size, x.shape)
     if order == "F":
-        turned = viewed(trace, transposed(x.elements, tuple(range(x.ndim))[::-1]))
+        turned = viewed(trace, transposed(view_of(trace, x), tuple(range(x.ndim))[::-1]))
         made = reshape_to(trace, turned, wanted[::-1])
         result = viewed(trace, transposed(made.elements, tuple(range(len(wanted)))[::-1]))
     else:
@@ -70,8 +82,12 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
 
 @array_function
 def ravel(a: Any, order: str = "C") -> Any:
-    """One axis of all elements; see `numpy.ravel`."""
-    return reshape(a, -1, order)
+    """One axis of all elements, a view of an array in C order; see `numpy.ravel`."""
+    trace = active()
+    x = lift(trace, a)
+    if order == "F":
+        x = viewed(trace, transposed(view_of(trace, x), tuple(range(x.ndim))[::-1]))
+    return _shared_or_not(trace, x, (x.size,), is_contiguous(x.elements))
 
 
 @array_function
@@ -85,7 +101,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
         order = tuple(axis_of(k, x.ndim) for k in axes)
         if sorted(order) != list(range(x.ndim)):
             raise ShapeError(f"axes {tuple(axes)} are no permutation of {x.ndim} axes", here())
-    return viewed(trace, transposed(x.elements, order))
+    return viewed(trace, transposed(view_of(trace, x), order))
 
 
 permute_dims = transpose
@@ -105,7 +121,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     order = list(range(x.ndim))
     i, j = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
     order[i], order[j] = j, i
-    return viewed(trace, transposed(x.elements, tuple(order)))
+    return viewed(trace, transposed(view_of(trace, x), tuple(order)))
 
 
 @array_function
@@ -120,7 +136,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     order = [k for k in range(x.ndim) if k not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
-    return viewed(trace, transposed(x.elements, tuple(order)))
+    return viewed(trace, transposed(view_of(trace, x), tuple(order)))
 
 
 @array_function
@@ -144,7 +160,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if any(x.shape[k] != 1 for k in gone):
         raise ShapeError(f"squeeze: an axis of shape {x.shape} is not of extent 1", here())
     shape = tuple(n for k, n in enumerate(x.shape) if k not in gone)
-    return viewed(trace, reshaped(x.elements, shape))
+    return viewed(trace, reshaped(view_of(trace, x), shape))
 
 
 @array_function
@@ -211,7 +227,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     axes = axes_of(axis, x.ndim)
     starts = tuple(max(n - 1, 0) if k in axes else 0 for k, n in enumerate(x.shape))
     steps = tuple(-1 if k in axes else 1 for k in range(x.ndim))
-    return viewed(trace, sliced(x.elements, starts, x.shape, steps))
+    return viewed(trace, sliced(view_of(trace, x), starts, x.shape, steps))
 
 
 @array_function
@@ -250,7 +266,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if i == j:
         raise ShapeError("diagonal: the two axes are the same", here())
     rest = [k for k in range(x.ndim) if k not in (i, j)]
-    view = transposed(x.elements, (*rest, i, j))
+    view = transposed(view_of(trace, x), (*rest, i, j))
     k = operator.index(offset)
     *lead, rows, columns = view.shape
     top, left = max(-k, 0), max(k, 0)

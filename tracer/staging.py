@@ -23,12 +23,12 @@ from .context import Trace, current, entered
 from .masked import Masked
 from .methods import Array
 from .traced import Traced, atom_of
-from .trees import Structure, flatten, unflatten
+from .trees import Leaf, Structure, flatten, unflatten
 from .views import Storage
 
 
 @dataclass(frozen=True, slots=True)
-class ArraySpec:
+class ArraySpec(Leaf):
     """The type of an argument.
 
     `weak`: a Python number; `scalar`: a NumPy scalar (both of rank 0). `contiguous`: in C order.
@@ -93,7 +93,7 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
+class _Held(Leaf):
     """A static argument on its way through `flatten`."""
 
     value: object

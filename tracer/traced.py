@@ -71,11 +71,17 @@ def active() -> Trace:
     return trace
 
 
+def view_of(trace: Trace, x: Traced) -> View:
+    """The elements of a traced value; raises LeakError if it is of another trace."""
+    view = x.elements
+    if view.root.trace is not trace:
+        raise leaked(view.root.trace, view.root.atom)
+    return view
+
+
 def atom_of(trace: Trace, x: Traced) -> Atom:
     """The contents of a traced value; raises LeakError if it is of another trace."""
-    if x.elements.root.trace is not trace:
-        raise leaked(x.elements.root.trace, x.elements.root.atom)
-    return read(x.elements)
+    return read(view_of(trace, x))
 
 
 def fresh(

@@ -18,6 +18,12 @@ LEAF: Structure = "*"
 _NONE: Structure = (type(None), None, ())
 
 
+class Leaf:
+    """Base of dataclasses that are leaves themselves."""
+
+    __slots__ = ()
+
+
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves in order, and the structure around them."""
     leaves: list[Any] = []
@@ -34,7 +40,7 @@ def _flatten(tree: Any, add: Callable[[Any], None]) -> Structure:
         return (kind, tuple(tree), tuple([_flatten(x, add) for x in tree.values()]))
     if isinstance(tree, tuple) and hasattr(kind, "_fields"):
         return (kind, kind._fields, tuple([_flatten(x, add) for x in tree]))
-    if dataclasses.is_dataclass(kind):
+    if dataclasses.is_dataclass(kind) and not issubclass(kind, Leaf):
         names = tuple(f.name for f in dataclasses.fields(kind))
         return (kind, names, tuple([_flatten(getattr(tree, n), add) for n in names]))
     add(tree)

@@ -11,11 +11,22 @@ from ..ir.errors import ShapeError
 from ..ir.graph.nodes import Literal
 from ..ir.graph.ops import Broadcast, Gather, Select, Transpose
 from .context import Trace, here, refused
-from .elementwise import select, unary
+from .elementwise import binary, select, unary
 from .indexing import Indexed, index_view
 from .masked import Masked
 from .promotion import require_same_kind
-from .traced import Traced, atom_of, converted, filled, fresh, lift, reshaped_atom, spread
+from .traced import (
+    Traced,
+    atom_of,
+    converted,
+    filled,
+    fresh,
+    lift,
+    reshaped_atom,
+    spread,
+    view_of,
+    viewed,
+)
 from .views import Shape, View, combine, read, write
 
 
@@ -57,8 +68,7 @@ def set_item(trace: Trace, x: Traced, index: Any, value: Any) -> None:
     """x[index] = value."""
     if x.scalar:
         raise refused("a NumPy scalar does not support item assignment", "make it an array")
-    atom_of(trace, x)
-    target = index_view(trace, x.elements, index)
+    target = index_view(trace, view_of(trace, x), index)
     if target.mask is not None:
         _set_masked(trace, target, value)
     elif isinstance(value, Masked):
@@ -121,7 +131,7 @@ def store(trace: Trace, out: Any, result: Traced, where: Any = True) -> Traced:
         require_broadcast(result.shape, out.shape)
     if where is not True:
         result = select(trace, lift(trace, where), converted_to(trace, result, out.dtype), out)
-    assign(trace, out.elements, result)
+    assign(trace, view_of(trace, out), result)
     return out
 
 
@@ -137,13 +147,18 @@ def in_place(trace: Trace, x: Traced, result: Traced) -> Traced:
             f"an array of shape {x.shape} cannot hold a result of shape {result.shape}", here()
         )
     require_same_kind(result.dtype, x.dtype)
-    write(x.elements, filled(trace, converted(trace, result, x.dtype), x.shape))
+    write(view_of(trace, x), filled(trace, converted(trace, result, x.dtype), x.shape))
     return x
 
 
 _COMBINERS = {
-    "add": "sum", "subtract": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
-}  # fmt: skip
+    "add": ("sum", "add"),
+    "subtract": ("sum", "sub"),
+    "multiply": ("prod", "mul"),
+    "maximum": ("max", "maximum"),
+    "minimum": ("min", "minimum"),
+}
+"""The combiner of a scatter, and the elementwise operation, of each `ufunc.at`."""
 
 
 def update_at(trace: Trace, name: str, x: Traced, index: Any, value: Any) -> None:
@@ -152,21 +167,19 @@ def update_at(trace: Trace, name: str, x: Traced, index: Any, value: Any) -> Non
         raise refused(
             f"np.{name}.at is not supported", "supported: " + ", ".join(sorted(_COMBINERS))
         )
-    target = index_view(trace, x.elements, index)
+    target = index_view(trace, view_of(trace, x), index)
     values = lift(trace, value)
     view = target.elements
     if target.mask is not None:
         raise refused(f"np.{name}.at with a boolean mask", "use x[mask] += v")
-    gathers = isinstance(view.op, Gather) or (
-        isinstance(view.op, Transpose) and isinstance(view.parent, View)
-        and isinstance(view.parent.op, Gather)
-    )  # fmt: skip
+    combiner, operation = _COMBINERS[name]
+    below = view.parent if isinstance(view.op, Transpose) else view
     require_broadcast(values.shape, view.shape)
+    if below is None or not isinstance(below.op, Gather):
+        current = viewed(trace, view)
+        in_place(trace, current, binary(trace, operation, current, values))
+        return
     values = fresh(trace, converted(trace, values, view.dtype))
     if name == "subtract":
         values = unary(trace, "neg", values)
-    atom = filled(trace, atom_of(trace, values), view.shape)
-    if gathers:
-        combine(view, atom, _COMBINERS[name])
-        return
-    raise refused(f"np.{name}.at needs an array of indices", "write x[i] += v")
+    combine(view, filled(trace, atom_of(trace, values), view.shape), combiner)

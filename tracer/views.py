@@ -113,7 +113,7 @@ class Storage(View):
         self.strides = row_major_strides(shape) if row_major else None
         self.read_only = read_only
         self.position = position
-        self.twins: list[Storage] = []
+        self.twins: tuple[Storage, ...] = ()
         self.spoiled: str | None = None
 
 
@@ -215,13 +215,19 @@ def combine(view: View, value: Atom, combiner: str) -> None:
 # merge, so that `x[i][1:3] = v` updates `x` by one slice.
 
 
+def _below(view: View) -> View | None:
+    """The view that this one is of, unless this one alone is read-only."""
+    parent = view.parent
+    return parent if parent is not None and parent.read_only == view.read_only else None
+
+
 def sliced(view: View, starts: Shape, sizes: Shape, steps: Shape) -> View:
     """view[starts + i * steps], `sizes` elements along each axis."""
     if sizes == view.shape and not any(starts) and all(s == 1 for s in steps):
         return view
     starts = tuple(a if n else 0 for a, n in zip(starts, sizes, strict=True))
     steps = tuple(s if n > 1 else 1 for s, n in zip(steps, sizes, strict=True))
-    parent = view.parent
+    parent = _below(view)
     match view.op:
         case Slice(a, _, d) if parent is not None:
             starts = tuple(x + s * y for x, s, y in zip(a, starts, d, strict=True))
@@ -253,9 +259,10 @@ def transposed(view: View, permutation: Shape) -> View:
     """Axis k of the result is axis permutation[k]."""
     if permutation == tuple(range(len(permutation))):
         return view
-    if isinstance(view.op, Transpose) and view.parent is not None:
+    parent = _below(view)
+    if isinstance(view.op, Transpose) and parent is not None:
         inner = view.op.permutation
-        return transposed(view.parent, tuple(inner[k] for k in permutation))
+        return transposed(parent, tuple(inner[k] for k in permutation))
     shape = tuple(view.shape[k] for k in permutation)
     strides = view.strides
     if strides is not None:
@@ -268,10 +275,11 @@ def reshaped(view: View, shape: Shape) -> View:
     if shape == view.shape:
         return view
     strides = _reshaped_strides(view, shape)
-    if isinstance(view.op, Reshape) and view.parent is not None:
-        if view.parent.shape == shape:
-            return view.parent
-        return View(view.parent, Reshape(shape), shape, strides)
+    parent = _below(view)
+    if isinstance(view.op, Reshape) and parent is not None:
+        if parent.shape == shape:
+            return parent
+        return View(parent, Reshape(shape), shape, strides)
     return View(view, Reshape(shape), shape, strides)
 
 
@@ -317,6 +325,16 @@ def shares_memory(view: View, shape: Shape) -> bool | None:
     if view.strides is None:
         return True if differs_by_units(view.shape, shape) or not math.prod(shape) else None
     return _reshaped_strides(view, shape) is not None
+
+
+def is_contiguous(view: View) -> bool | None:
+    """Whether NumPy's array would be in C order without gaps; None where that is not known."""
+    if view.strides is None:
+        return True if math.prod(view.shape) <= 1 else None
+    dense = row_major_strides(view.shape)
+    return math.prod(view.shape) == 0 or all(
+        n == 1 or a == b for n, a, b in zip(view.shape, view.strides, dense, strict=True)
+    )
 
 
 def _reshaped_strides(view: View, shape: Shape) -> Shape | None:
