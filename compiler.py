@@ -1,0 +1,251 @@
+"""The whole road from a graph to a function in memory.
+
+    graph -> passes -> groups -> (per new workload: tensor -> loop -> schedule -> flat -> LLVM)
+          -> plan -> one native function that calls the kernels
+
+Kernels are shared by workload key in memory, by content on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .backends.llvm import host, runtime
+from .backends.llvm.cache import DiskCache, entry_key, folder_from_environment
+from .backends.llvm.emit import emit_kernel
+from .backends.llvm.orc import Library
+from .backends.llvm.plan import arena_bytes, emit_plan, launches
+from .ir import dtypes as dt
+from .ir.errors import BoundsError, LoopwrightError, OutOfMemoryError
+from .ir.flat.cost import estimate
+from .ir.flat.nodes import FlatProgram
+from .ir.graph.key import workload_key
+from .ir.graph.nodes import Graph, Group, GroupedGraph, Var
+from .ir.graph.ops import Precision
+from .ir.graph.passes.fuse import group
+from .ir.graph.passes.pipeline import optimise
+from .ir.loop.nodes import LoopProgram
+from .ir.lowering.flatten import flatten
+from .ir.lowering.loops import build
+from .ir.lowering.plan import build as build_plan
+from .ir.lowering.tensors import lower_group
+from .ir.plan.nodes import Launch, Plan
+from .ir.target import Target
+from .ir.tensor.nodes import TensorProgram
+from .schedules.templates.default import schedule
+
+Array = npt.NDArray[Any]
+Strides = Mapping[Var, tuple[int, ...]]
+
+# Work below this many nanoseconds is not worth handing the interpreter lock over.
+RELEASE_GIL_NS = 20_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a compilation depends on beside the function and its arguments."""
+
+    target: Target = field(default_factory=Target)
+    precision: Precision = "default"
+    fast_math: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> str:
+        """All fields as text, for cache keys."""
+        return f"{host.fingerprint(self.target)}|{self.target}|{sorted(self.fast_math)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """One kernel at every level of the program."""
+
+    tensor: TensorProgram
+    plain: LoopProgram
+    loop: LoopProgram
+    flat: FlatProgram
+    llvm: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """Machine code of one workload. `library` keeps `address` mapped."""
+
+    key: str
+    symbol: str
+    address: int
+    scratch_bytes: int
+    nanoseconds: float
+    library: Library
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Executable:
+    """A compiled graph: `address` is `i32 plan(ptr args, ptr arena)`."""
+
+    address: int
+    arena_bytes: int
+    plan: Plan
+    groups: tuple[Group, ...]  # by launch number
+    kernels: tuple[Kernel, ...]
+    constants: tuple[Array, ...]
+    releases_gil: bool
+    library: Library
+
+    def describe(self) -> list[str]:
+        """A line for each kernel of the plan."""
+        names = Counter(g.name for g in self.groups)
+        lines = [f"{name}" + (f" x {n}" if n > 1 else "") for name, n in names.items()]
+        return [f"kernels: {len(self.kernels)}, launches: {len(self.groups)}", *lines]
+
+    def error(self, status: int) -> LoopwrightError:
+        """The exception that a status of the plan stands for."""
+        if status < 0:
+            return OutOfMemoryError("there is not enough memory for the function's temporaries")
+        launch, code = divmod(status, 4096)
+        equation = self.groups[launch].equations[code - 1]
+        return BoundsError(
+            "an index is outside its axis",
+            equation.source,
+            'keep indices within the axis, or choose mode="clip", "wrap" or "fill"',
+        )
+
+
+def lower_levels(group: Group, strides: Strides, name: str, options: Options) -> Levels:
+    """One kernel through every level, by its default schedule."""
+    tensor = lower_group(group, strides)
+    plain = build(tensor)
+    loop = schedule(plain, options.target)
+    flat = flatten(LoopProgram(name, loop.params, loop.body))
+    return Levels(tensor, plain, loop, flat, emit_kernel(flat, options.target))
+
+
+def prepare(graph: Graph, written: Sequence[int], options: Options) -> GroupedGraph:
+    """The graph after all passes, cut into kernels. `written`: inputs that are overwritten."""
+    return group(optimise(graph, precision=options.precision), written)
+
+
+class KernelStore:
+    """The kernels of this process by workload, and their objects on disk."""
+
+    def __init__(self, disk: DiskCache):
+        self.disk = disk
+        self.kernels: dict[str, Kernel] = {}
+        self.lock = threading.RLock()
+        self.built = 0  # kernels that went through code generation in this process
+
+    def get(self, wanted: Mapping[str, tuple[Group, Strides]], options: Options) -> list[Kernel]:
+        """The kernels of these workload keys; the missing ones are loaded or built together."""
+        with self.lock:
+            names = {key: self._name(key, options) for key in wanted}
+            missing = {key: names[key] for key in wanted if names[key] not in self.kernels}
+            if missing:
+                self._load(missing, wanted, options)
+            return [self.kernels[names[key]] for key in wanted]
+
+    def _name(self, key: str, options: Options) -> str:
+        return "k" + hashlib.sha256(f"{key}|{options.key}".encode()).hexdigest()[:24]
+
+    def _load(
+        self,
+        missing: Mapping[str, str],
+        wanted: Mapping[str, tuple[Group, Strides]],
+        options: Options,
+    ) -> None:
+        objects: dict[str, tuple[int, float, bytes]] = {}
+        for key, name in missing.items():
+            entry = entry_key("kernel", name)
+            found = self.disk.get(entry)
+            if found is None:
+                group, strides = wanted[key]
+                levels = lower_levels(group, strides, name, options)
+                code = host.compile_object(levels.llvm, options.target)
+                self.built += 1
+                found = _pack(levels.flat.shared_bytes, estimate(levels.flat), code)
+                self.disk.put(entry, found)
+            objects[name] = _unpack(found)
+        library = Library(
+            [code for _, _, code in objects.values()], objects, runtime.load(compile_glue).addresses
+        )
+        for key, name in missing.items():
+            scratch, cost, _ = objects[name]
+            self.kernels[name] = Kernel(key, name, library[name], scratch, cost, library)
+
+
+def _pack(scratch_bytes: int, nanoseconds: float, code: bytes) -> bytes:
+    head = np.array([scratch_bytes], np.int64).tobytes() + np.array([nanoseconds]).tobytes()
+    return head + code
+
+
+def _unpack(entry: bytes) -> tuple[int, float, bytes]:
+    scratch = int(np.frombuffer(entry, np.int64, 1)[0])
+    return scratch, float(np.frombuffer(entry, np.float64, 1, 8)[0]), entry[16:]
+
+
+def compile_graph(
+    graph: Graph,
+    written: Sequence[tuple[int, int]],
+    strides: Mapping[int, tuple[int, ...]],
+    options: Options,
+    spare: Sequence[int] = (),
+) -> Executable:
+    """The graph as native code.
+
+    `written`: (input, output) pairs whose output goes back into the caller's array. `strides` (in
+    elements) of inputs that are not C-contiguous. `spare`: further inputs that may be overwritten.
+    """
+    grouped = prepare(graph, (*(i for i, _ in written), *spare), options)
+    plan = build_plan(grouped, written, strides)
+    listed = tuple(launches(plan.steps))
+    wanted: dict[str, tuple[Group, Strides]] = {}
+    for launch in listed:
+        wanted.setdefault(launch.key, (launch.group, launch_strides(launch)))
+    kernels = dict(zip(wanted, STORE.get(wanted, options), strict=True))
+    scratch = {key: kernel.scratch_bytes for key, kernel in kernels.items()}
+    symbols = {key: kernel.symbol for key, kernel in kernels.items()}
+    text = emit_plan(plan, symbols, scratch, PLAN_SYMBOL)
+    library = Library(
+        [compile_glue(text)],
+        [PLAN_SYMBOL],
+        {kernel.symbol: kernel.address for kernel in kernels.values()},
+    )
+    return Executable(
+        library[PLAN_SYMBOL],
+        arena_bytes(plan, scratch),
+        plan,
+        tuple(launch.group for launch in listed),
+        tuple(kernels.values()),
+        tuple(np.ascontiguousarray(c.array) for c in plan.constants),
+        sum(kernels[launch.key].nanoseconds for launch in listed) > RELEASE_GIL_NS,
+        library,
+    )
+
+
+def launch_strides(launch: Launch) -> Strides:
+    """The strides of a launch's inputs that are arguments and not C-contiguous."""
+    return {
+        var: slot.strides
+        for var, slot in zip(launch.group.inputs, launch.slots, strict=False)
+        if slot.strides is not None
+    }
+
+
+def compile_glue(text: str) -> bytes:
+    """Machine code of text that only calls other code, kept on disk like kernels."""
+    entry = entry_key("glue", host.fingerprint(Target()), text)
+    found = STORE.disk.get(entry)
+    if found is None:
+        found = runtime.compile_glue(text)
+        STORE.disk.put(entry, found)
+    return found
+
+
+STORE = KernelStore(DiskCache(folder_from_environment()))
+PLAN_SYMBOL = "plan"

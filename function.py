@@ -1,0 +1,517 @@
+"""What `@jit` makes: a callable that compiles once per signature and then costs little to call."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from .backends.llvm.native_callable import NativeCallable, detach
+from .ir import dtypes
+from .ir.errors import ArgumentError, DTypeError, InternalError
+from .ir.graph.ops import Precision
+from .ir.target import Target
+from .tracer import trees
+from .tracer.staging import ArraySpec, call_inline, current_trace, trace
+from .tracer.traced import Traced
+
+if TYPE_CHECKING:
+    from .backends.llvm.entry import Entry
+    from .compiler import Options
+    from .lowered import Lowered
+    from .specialisation import Specialisation
+    from .tracer.staging import Staged
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The arguments of `jit`."""
+
+    static: tuple[str, ...] = ()
+    donated: tuple[str, ...] = ()
+    target: Target = field(default_factory=Target)
+    precision: Precision = "default"
+    debug: bool = False
+    fast_math: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """The value of a static parameter as a leaf: nothing looks into it."""
+
+    value: Any
+
+
+@functools.cache
+def _road() -> Any:
+    """The part of the package that loads LLVM, imported by the first compilation."""
+    return importlib.import_module(".specialisation", __package__)
+
+
+_live: weakref.WeakSet[Jit[..., Any]] = weakref.WeakSet()
+_disabled = 0
+_switch = threading.Lock()
+
+
+@contextmanager
+def disable_jit() -> Iterator[None]:
+    """Inside, jitted functions run as plain Python on NumPy arrays, for every thread: for `pdb`."""
+    global _disabled
+    with _switch:
+        _disabled += 1
+        for function in list(_live):
+            detach(function)
+    try:
+        yield
+    finally:
+        with _switch:
+            _disabled -= 1
+            if not _disabled:
+                for function in list(_live):
+                    function._attach()
+
+
+class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
+    """A function that runs as native code, compiled for each new signature of its arguments.
+
+    Made by `jit`. Arguments are NumPy arrays, Python and NumPy numbers, containers of them
+    (tuple, list, dict, dataclass, None), and any other objects, which are static: a new value
+    compiles anew.
+    """
+
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, function: Callable[P, R], settings: Settings):
+        functools.update_wrapper(self, function)
+        self._settings = settings
+        self._signature = inspect.signature(function)
+        self._names = tuple(self._signature.parameters)
+        for name in (*settings.static, *settings.donated):
+            if name not in self._signature.parameters:
+                raise ArgumentError(
+                    f"{self.__qualname__} has no parameter {name!r}",
+                    None,
+                    "its parameters: " + ", ".join(self._names),
+                )
+        kinds = [p.kind for p in self._signature.parameters.values()]
+        self._plain = not any(k in (k.VAR_POSITIONAL, k.VAR_KEYWORD) for k in kinds)
+        self._positional = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
+        self._specialisations: dict[Any, list[Specialisation]] = {}
+        self.specialisations: list[Specialisation] = []
+        self._direct: list[Specialisation] = []
+        self._entry: Entry | None = None
+        self._lock = threading.RLock()
+        _live.add(self)
+
+    # -- calling ----------------------------------------------------------------------------
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls that no compiled signature took: compile, or pass containers' leaves on."""
+        if _disabled:
+            return self.__wrapped__(*args, **kwargs)
+        values = self._bind(args, kwargs)
+        leaves, structure = self._flatten(values)
+        if current_trace() is not None and any(isinstance(leaf, Traced) for leaf in leaves):
+            result: R = call_inline(self.__wrapped__, args, kwargs)
+            return result
+        given = leaves
+        leaves, copied = self._prepare(leaves)
+        found = self._find(leaves, structure)
+        if self._settings.debug:
+            return self._checked(found, leaves)
+        result = found.run(leaves)
+        for k in copied:
+            if any(found.dynamics[position].leaf == k for position, _ in found.staged.written):
+                np.copyto(given[k], leaves[k])
+        return result
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The values of all parameters in order."""
+        if not kwargs and self._plain and len(args) == len(self._names) == self._positional:
+            return args
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(
+                f"{self.__qualname__}: {error}", None, f"its signature is {self._signature}"
+            ) from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _flatten(self, values: tuple[Any, ...]) -> tuple[list[Any], trees.Structure]:
+        static = self._settings.static
+        if static:
+            values = tuple(
+                Held(v) if n in static else v for n, v in zip(self._names, values, strict=True)
+            )
+        return trees.flatten(values)
+
+    def _prepare(self, leaves: list[Any]) -> tuple[list[Any], list[int]]:
+        """Arrays as native code takes them, and the numbers of those that had to be copied."""
+        copied: list[int] = []
+        result = leaves
+        for k, leaf in enumerate(leaves):
+            if type(leaf) is np.ndarray:
+                flags = leaf.flags
+                if leaf.dtype in dtypes.ALL and flags.aligned and leaf.dtype.isnative:
+                    if flags.c_contiguous or not any(s % leaf.itemsize for s in leaf.strides):
+                        continue
+            elif not isinstance(leaf, np.ndarray):
+                if type(leaf) is int and not -(2**63) <= leaf < 2**63:
+                    raise ArgumentError(
+                        f"the integer {leaf} does not fit into 64 bits",
+                        None,
+                        "pass it as a NumPy scalar of a type that holds it",
+                    )
+                continue
+            if result is leaves:
+                result = list(leaves)
+            result[k] = self._converted(leaf)
+            copied.append(k)
+        return result, copied
+
+    def _converted(self, array: np.ndarray) -> np.ndarray:
+        if isinstance(array, np.ma.MaskedArray):
+            raise DTypeError(
+                f"{self.__qualname__} cannot take a masked array",
+                None,
+                "pass array.data and array.mask",
+            )
+        dtype = dtypes.canonical(array.dtype)
+        plain = np.asarray(array)
+        strided = any(s % dtype.itemsize for s in plain.strides)
+        if plain.dtype != dtype or not plain.dtype.isnative or not plain.flags.aligned or strided:
+            made = np.array(plain, dtype=dtype, order="C")
+            made.flags.writeable = plain.flags.writeable
+            return made
+        return plain
+
+    # -- signatures -------------------------------------------------------------------------
+
+    def _find(self, leaves: list[Any], structure: trees.Structure) -> Specialisation:
+        found = self._look(leaves, structure, {})
+        if found.staged.written:
+            same = _same(leaves)
+            if same:
+                return self._look(leaves, structure, same)
+        return found
+
+    def _look(
+        self, leaves: list[Any], structure: trees.Structure, same: Mapping[int, int]
+    ) -> Specialisation:
+        """The specialisation for these leaves, made if there is none."""
+        key = (structure, tuple(map(leaf_key, leaves)), tuple(same.items()))
+        try:
+            candidates = self._specialisations.get(key, ())
+        except TypeError:
+            raise self._unhashable(leaves) from None
+        for candidate in candidates:
+            if candidate.holds(leaves):
+                return candidate
+        with self._lock:
+            for candidate in self._specialisations.get(key, ()):
+                if candidate.holds(leaves):
+                    return candidate
+            made = self._specialise(leaves, structure, same)
+            self._specialisations.setdefault(key, []).append(made)
+            self.specialisations.append(made)
+            self._offer(made, leaves, structure)
+            return made
+
+    def _unhashable(self, leaves: Sequence[Any]) -> ArgumentError:
+        """The error for a static argument that no signature can be looked up by."""
+        for leaf in leaves:
+            value = leaf.value if isinstance(leaf, Held) else leaf
+            try:
+                hash(value)
+            except TypeError:
+                if not isinstance(value, np.ndarray):
+                    name = next((n for n in self._settings.static), "an argument that is no array")
+                    return ArgumentError(
+                        f"{self.__qualname__}: static argument {name!r} is of type "
+                        f"{type(value).__name__}, which cannot be hashed",
+                        None,
+                        "pass a tuple or another hashable value",
+                    )
+        raise InternalError("a signature cannot be hashed")
+
+    def _specialise(
+        self, leaves: list[Any], structure: trees.Structure, same: Mapping[int, int]
+    ) -> Specialisation:
+        road = _road()
+        dynamics = [d for k, leaf in enumerate(leaves) if (d := road.dynamic(k, leaf)) is not None]
+        made: Specialisation = road.Specialisation(
+            self._trace(leaves, structure, same),
+            dynamics,
+            same,
+            self._options(),
+            self._donated(leaves, structure),
+            [describe(leaf) for leaf in leaves],
+        )
+        return made
+
+    def _options(self) -> Options:
+        settings = self._settings
+        made: Options = _road().Options(settings.target, settings.precision, settings.fast_math)
+        return made
+
+    def _trace(
+        self, leaves: Sequence[Any], structure: trees.Structure, same: Mapping[int, int]
+    ) -> Staged:
+        plain = [leaf.value if isinstance(leaf, Held) else leaf for leaf in leaves]
+        values: Any = trees.unflatten(structure, plain)
+        arguments = OrderedDict(zip(self._names, values, strict=True))
+        bound = inspect.BoundArguments(self._signature, arguments)
+        return trace(
+            self.__wrapped__,
+            bound.args,
+            bound.kwargs,
+            name=self.__name__,
+            precision=self._settings.precision,
+            static=self._settings.static,
+            same=same,
+        )
+
+    def _donated(self, leaves: Sequence[Any], structure: trees.Structure) -> list[int]:
+        """The numbers, among the graph's inputs, of those that belong to donated parameters."""
+        if not self._settings.donated:
+            return []
+        marks: Any = trees.unflatten(structure, list(range(len(leaves))))
+        donated = {
+            leaf
+            for name, part in zip(self._names, marks, strict=True)
+            if name in self._settings.donated
+            for leaf in trees.flatten(part)[0]
+        }
+        inputs = [k for k, leaf in enumerate(leaves) if _road().dynamic(k, leaf) is not None]
+        return [number for number, k in enumerate(inputs) if k in donated]
+
+    def _offer(
+        self, made: Specialisation, leaves: Sequence[Any], structure: trees.Structure
+    ) -> None:
+        """Lets the native entry take further calls like this one by itself, where it can."""
+        parts: tuple[Any, ...] = structure[2]  # type: ignore[index]
+        places = [k for k, part in enumerate(parts) if part == trees.LEAF]
+        if len(places) != len(leaves) or not self._plain or self._settings.debug:
+            return
+        plain = [leaf.value if isinstance(leaf, Held) else leaf for leaf in leaves]
+        values: Any = trees.unflatten(structure, plain)
+        signature = made.direct(values, places, len(self._direct))
+        if signature is None:
+            return
+        self._direct.append(made)
+        if self._entry is None:
+            self._entry = self._make_entry()
+        self._entry.add(signature)
+        self._attach()
+
+    def _make_entry(self) -> Entry:
+        parameters = self._signature.parameters.values()
+        direct = self._direct
+
+        def raise_status(number: int, status: int) -> None:
+            raise direct[number].executable.error(status)
+
+        made: Entry = _road().entry.Entry(
+            self.__name__,
+            self._names,
+            functools.partial(type(self).__call__, self),
+            raise_status,
+            defaults={p.name: p.default for p in parameters if p.default is not p.empty},
+            positional=self._positional,
+            positional_only=sum(p.kind is p.POSITIONAL_ONLY for p in parameters),
+        )
+        return made
+
+    def _attach(self) -> None:
+        if self._entry is not None and not _disabled:
+            self._entry.attach(self)
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function at every level of the program, for arguments or specs like these."""
+        leaves, structure = self._flatten(self._bind(args, kwargs))
+        leaves, _ = self._prepare(leaves)
+        staged = self._trace(leaves, structure, {})
+        lowered = importlib.import_module(".lowered", __package__)
+        made: Lowered = lowered.Lowered(staged, self._options())
+        return made
+
+    def explain(self) -> str:
+        """The signatures compiled so far, why each was, and the kernels that each runs."""
+        if not self.specialisations:
+            return f"{self.__qualname__}: not compiled yet"
+        lines = [f"{self.__qualname__}: {len(self.specialisations)} signature(s) compiled"]
+        before: Specialisation | None = None
+        for number, made in enumerate(self.specialisations, 1):
+            lines.append(f"{number}. ({', '.join(made.described)})")
+            lines.append(f"   why: {made.difference(before)}")
+            lines += [f"   {line}" for line in made.executable.describe()]
+            before = made
+        return "\n".join(lines)
+
+    # -- as a value -------------------------------------------------------------------------
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
+    def __deepcopy__(self, memo: object) -> Jit[P, R]:
+        return self
+
+    def __copy__(self) -> Jit[P, R]:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<jit {self.__module__}.{self.__qualname__}>"
+
+    def _checked(self, found: Specialisation, leaves: Sequence[Any]) -> Any:
+        """The result by the graph's interpreter, each value checked as it is made."""
+        debugging = importlib.import_module(".debugging", __package__)
+        return debugging.run(found, leaves)
+
+
+def leaf_key(leaf: Any) -> Any:
+    """What of a leaf the compiled code depends on."""
+    if isinstance(leaf, np.ndarray):
+        flags = leaf.flags
+        strides = None if flags.c_contiguous else leaf.strides
+        return (leaf.dtype, leaf.shape, strides, flags.writeable)
+    if isinstance(leaf, Held):
+        return (Held, *_exact(leaf.value))
+    if isinstance(leaf, bool | int | float | np.generic | ArraySpec):
+        return leaf if isinstance(leaf, ArraySpec) else type(leaf)
+    return _exact(leaf)
+
+
+def _exact(value: Any) -> tuple[Any, ...]:
+    """A static value with what `==` does not tell apart: 1, True and 1.0; 0.0 and -0.0."""
+    return (type(value), value.hex() if isinstance(value, float) else value)
+
+
+def describe(leaf: Any) -> str:
+    """A leaf as `explain` shows it."""
+    match leaf:
+        case np.ndarray():
+            layout = "" if leaf.flags.c_contiguous else f" strides {leaf.strides}"
+            locked = "" if leaf.flags.writeable else " read-only"
+            return f"{leaf.dtype.name}[{', '.join(map(str, leaf.shape))}]{layout}{locked}"
+        case Held(value):
+            return f"static {value!r}"
+        case bool() | int() | float() | np.generic():
+            return type(leaf).__name__
+        case _:
+            return f"static {leaf!r}"
+
+
+def _same(leaves: Sequence[Any]) -> dict[int, int]:
+    """Array leaves with exactly the memory of an earlier one, both by number among the inputs."""
+    seen: dict[Any, int] = {}
+    found: dict[int, int] = {}
+    number = 0
+    for leaf in leaves:
+        if isinstance(leaf, np.ndarray):
+            place = (leaf.ctypes.data, leaf.shape, leaf.strides, leaf.dtype)
+            if leaf.size and place in seen:
+                found[number] = seen[place]
+            else:
+                seen[place] = number
+        number += isinstance(leaf, np.ndarray | bool | int | float | np.generic)
+    return found
+
+
+@overload
+def jit(function: Callable[P, R], /) -> Jit[P, R]: ...
+@overload
+def jit(
+    *,
+    static_argnames: str | Iterable[str] = ...,
+    donate_argnames: str | Iterable[str] = ...,
+    target: Target | None = ...,
+    precision: Precision = ...,
+    debug: bool = ...,
+    fast_math: Iterable[str] = ...,
+) -> Callable[[Callable[P, R]], Jit[P, R]]: ...
+def jit(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    static_argnames: str | Iterable[str] = (),
+    donate_argnames: str | Iterable[str] = (),
+    target: Target | None = None,
+    precision: Precision = "default",
+    debug: bool = False,
+    fast_math: Iterable[str] = (),
+) -> Any:
+    """Compiles a function over NumPy arrays, once for each signature of its arguments.
+
+    - `static_argnames`: parameters whose values are part of the signature and stay Python objects.
+    - `donate_argnames`: parameters whose arrays the call may overwrite as working memory.
+    - `target`: the machine to compile for. - `precision`: "default" (reductions in any order,
+      fused multiply-add in them) or "highest" (the program's own order).
+    - `debug`: run through the interpreter; an index outside its axis and a new NaN raise at the
+      user's line.
+    """
+    settings = Settings(
+        _names(static_argnames),
+        _names(donate_argnames),
+        target or Target(),
+        precision,
+        debug,
+        frozenset(fast_math),
+    )
+    if precision not in ("default", "highest"):
+        raise ArgumentError(
+            f"precision={precision!r} does not exist", None, 'choose "default" or "highest"'
+        )
+    if function is None:
+        return lambda f: jit_with(f, settings)
+    return jit_with(function, settings)
+
+
+def jit_with(function: Callable[P, R], settings: Settings) -> Jit[P, R]:
+    """`function` jitted with these settings."""
+    if isinstance(function, Jit):
+        return function
+    if not callable(function):
+        raise ArgumentError(
+            f"jit needs a function, not {type(function).__name__}",
+            None,
+            "write @jit above a def, or jit(f)",
+        )
+    return Jit(function, settings)
+
+
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def bind(function: Callable[..., R], params: Any) -> Jit[..., R]:
+    """`function(params, ...)` with `params` (arrays in any containers) fixed, as constants.
+
+    They are copied, folded (packed, transformed) once, and shared by all signatures.
+    """
+
+    def bound(*args: Any, **kwargs: Any) -> R:
+        return function(params, *args, **kwargs)
+
+    functools.update_wrapper(bound, function, assigned=("__name__", "__qualname__", "__doc__"))
+    del bound.__dict__["__wrapped__"]
+    return jit(bound)
+
+
+def spec(shape: Sequence[int], dtype: Any = "float64") -> ArraySpec:
+    """The type of an array argument, in place of an array: for `lower` and `compile`."""
+    return ArraySpec(tuple(int(extent) for extent in shape), dtypes.canonical(dtype))
