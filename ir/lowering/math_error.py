@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from .math_exponential import exp
-from .math_term import DOUBLE, SINGLE, Term, below, copysign, format_of, horner, select
+from .math_term import DOUBLE, SINGLE, Term, below, copysign, fma, format_of, horner, select
 
-# erf(x) / x in x^2 on |x| <= 1.
+# erf(x) / x - 1 in x^2 on |x| <= 1.
 _SMALL = {
     SINGLE: (
-        1.1283791065216064, -0.3761228621006012, 0.11279937624931335, -0.02670552022755146,
-        0.004911590367555618, -0.000560928019694984,
+        0.12837916612625122, -0.3761262595653534, 0.11283580958843231, -0.026853546500205994,
+        0.005187740083783865, -0.0008004621486179531, 7.834627467673272e-05,
     ),
     DOUBLE: (
-        1.1283791670955126, -0.37612638903183376, 0.1128379167093923, -0.02686617064240801,
+        0.12837916709551256, -0.37612638903183376, 0.1128379167093923, -0.02686617064240801,
         0.005223977600865447, -0.0008548325697124216, 0.00012055287117075155,
         -1.4924596087054348e-05, 1.6445781469842333e-06, -1.619653447601014e-07,
         1.3670817073445011e-08, -7.708042447900118e-10,
@@ -44,6 +44,6 @@ def erf(x: Term) -> Term:
     """The error function."""
     f = format_of(x)
     size = below(abs(x), _ONE_FROM[f])
-    near = x * horner(x * x, _SMALL[f])
+    near = fma(x, horner(x * x, _SMALL[f]), x)
     far = copysign(1.0 - exp(-horner(size, _LARGE[f])), x)
     return select(size < 1.0, near, far)

@@ -156,28 +156,19 @@ def _half_exp(size: Term) -> tuple[Term, Term]:
     return half, 0.25 / half
 
 
-# (tanh(x) / x - 1) / x^2 in x^2 on |x| <= 0.625, as numerator and denominator.
-_TANH_DOUBLE = (
-    (-0.33333333333333326, -0.02049685359419883, -0.00019909189678503686),
-    (1.0, 0.4614905607825819, 0.023288738098879068, 0.00020644148118346034),
-)
-
-
 def tanh(x: Term) -> Term:
-    """Hyperbolic tangent: (e^2x - 1) / (e^2x + 1), by way of e^2x - 1."""
+    """Hyperbolic tangent: w = g / (g + 2) with g = e^2x - 1; for small g rather h - h w, h = g / 2.
+
+    Both are equal; in the second the rounding of g + 2 hardly counts.
+    """
     f = format_of(x)
     size = below(abs(x), by_format(x, 10.0, 20.0))
     rest, exponent = _reduce(size + size, f.bias)
     scale = f.power_of_two(exponent)
     grown = fma(scale, _expm1_rest(rest), scale - 1.0)
-    if f is SINGLE:
-        return copysign(grown / (grown + 2.0), x)
-    # x - x^3 p / q for small x, else 1 - 2 / (e^2x + 1), with one division.
-    small = size < 0.625
-    square = size * size
-    over = select(small, size * square * horner(square, _TANH_DOUBLE[0]), -2.0)
-    under = select(small, horner(square, _TANH_DOUBLE[1]), grown + 2.0)
-    return copysign(select(small, size, 1.0) + over / under, x)
+    ratio = grown / (grown + 2.0)
+    half = grown * 0.5
+    return copysign(select(grown < 1.0, fma(-half, ratio, half), ratio), x)
 
 
 def sigmoid(x: Term) -> Term:

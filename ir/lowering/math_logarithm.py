@@ -23,7 +23,8 @@ from .math_term import (
     sqrt,
 )
 
-# (log1p(f) - f + f^2/2) / f^3, log2(1 + f) / f and log10(1 + f) / f on |f| <= 1/3.
+# (log1p(f) - f + f^2/2) / f^3, log2(1 + f) / f on |f| <= 1/3;
+# log10(1 + f) / f on sqrt(1/2) <= 1 + f <= sqrt(2).
 _LOG_SINGLE = (
     0.3333321213722229, -0.24999824166297913, 0.20010583102703094, -0.16679354012012482,
     0.14003384113311768, -0.12199293076992035, 0.13995349407196045, -0.1282864362001419,
@@ -34,9 +35,9 @@ _LOG2_SINGLE = (
     0.19039791822433472, -0.17855589091777802,
 )  # fmt: skip
 _LOG10_SINGLE = (
-    0.4342944920063019, -0.2171470820903778, 0.14476358890533447, -0.10860124230384827,
-    0.08692004531621933, -0.0713905617594719, 0.060690514743328094, -0.06638259440660477,
-    0.06112999841570854,
+    0.4342944920063019, -0.21714724600315094, 0.14476211369037628, -0.1085725948214531,
+    0.08697913587093353, -0.07240668684244156, 0.06007089093327522, -0.053996335715055466,
+    0.06259292364120483, -0.04812394827604294,
 )  # fmt: skip
 
 # (2 atanh(s) - 2 s) / s^3 in s^2, on |s| <= 0.2.
@@ -54,8 +55,8 @@ _INV_LN10 = (0.4342944819032518, 1.098319650216765e-17)
 _INV_LN2 = (1.4426950408889634, 2.0355273740931033e-17)
 
 
-SQRT_HALF = 0x3FE6A09E667F3BCD
-"""The bits of the square root of 1/2, as a float64."""
+SQRT_HALF = {SINGLE: 0x3F3504F3, DOUBLE: 0x3FE6A09E667F3BCD}
+"""The bits of the square root of 1/2."""
 
 _TWO_THIRDS = {SINGLE: 0x3F2AAAAB, DOUBLE: 0x3FE5555555555555}
 
@@ -119,7 +120,7 @@ def log2(x: Term) -> Term:
     if format_of(x) is SINGLE:
         whole, fraction = decompose(x)
         return _with_limits(x, fma(fraction, horner(fraction, _LOG2_SINGLE), whole))
-    whole, fraction = decompose(x, SQRT_HALF)
+    whole, fraction = decompose(x, SQRT_HALF[DOUBLE])
     high, low = _scaled_double(fraction, _INV_LN2)
     main = whole + high
     return _with_limits(x, main + (((whole - main) + high) + low))
@@ -127,12 +128,12 @@ def log2(x: Term) -> Term:
 
 def log10(x: Term) -> Term:
     """Logarithm to base 10."""
-    high, low = _LOG10_2[format_of(x)]
-    if format_of(x) is SINGLE:
-        whole, fraction = decompose(x)
+    f = format_of(x)
+    high, low = _LOG10_2[f]
+    whole, fraction = decompose(x, SQRT_HALF[f])
+    if f is SINGLE:
         inner = fma(fraction, horner(fraction, _LOG10_SINGLE), whole * low)
         return _with_limits(x, fma(whole, high, inner))
-    whole, fraction = decompose(x, SQRT_HALF)
     main, rest = _scaled_double(fraction, _INV_LN10)
     return _with_limits(x, fma(whole, high, main + fma(whole, low, rest)))
 

@@ -104,7 +104,7 @@ def _log_limits(x: Term, result: Term) -> Term:
 
 def _power_double(base: Term, y: Term) -> Term:
     """base^y for base >= 0, through log2(base) as a sum of two numbers."""
-    whole, fraction = decompose(base, SQRT_HALF)
+    whole, fraction = decompose(base, SQRT_HALF[DOUBLE])
     high, low = _log_sum(fraction)
     scaled = high * _INV_LN2[0]
     rest = fma(high, _INV_LN2[0], -scaled) + fma(high, _INV_LN2[1], low * _INV_LN2[0])
