@@ -1,4 +1,4 @@
-"""Where data is kept: cache_read (with packing), cache_write, set_scope, over_compute."""
+"""Where data is kept: cache_read (with packing), cache_write, set_scope."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from ..ir.tensor.nodes import Axis, AxisKind, Definition
 from . import find
 from .find import LoopName
 from .legality import kinds
-from .placement import bare
-from .regions import read_indices
 from .trees import fresh, map_program, nest, open_guards, put
 
 
@@ -141,6 +139,7 @@ def cache_write(
         for i: for j: for k: C[i, j] += v
         ->   for i: { for j: for k: acc[i, j] += v   for j: C.store[i, j] = acc[i, j] }   (at="i")
 
+    The cache has a dimension for each spatial axis, whatever place in the output it stands for.
     The copy runs in clones of the loops inside `at` that the block's spatial axes are bound to
     (of all its loops without `at`). Refused when: the block updates memory (cached_update); its
     elements are not finished inside `at`, a reduction running around it (unfinished); `at` is not
@@ -176,11 +175,14 @@ def cache_write(
                 code="unfinished",
             )
     taken = [p.block.name for p in find.blocks(program)]
+    spatial = [a for a in definition.axes if a.kind is AxisKind.SPATIAL]
+    shape = tuple(a.extent for a in spatial)
     caches = tuple(
-        Buffer(f"{o.name}.{scope.value}", o.shape, o.dtype, scope) for o in definition.outputs
+        Buffer(f"{o.name}.{scope.value}", shape, o.dtype, scope) for o in definition.outputs
     )
     inner = place.around[depth:]
-    cached = replace(old, definition=replace(definition, outputs=caches))
+    index = tuple(ix.of(a.symbol) for a in spatial)
+    cached = replace(old, definition=replace(definition, outputs=caches, index=index))
     copy = _copy_out(fresh(f"{block}.store", taken), old, caches, place.around[:depth], inner)
     program = put(program, place.path, cached)
     if depth == 0:
@@ -223,12 +225,13 @@ def _copy_out(
     index = tuple(
         ix.substitute(i, {old: ix.of(new) for old, new in axes.items()}) for i in definition.index
     )
+    at = tuple(ix.of(symbol) for symbol in axes.values())
     copy = Definition(
         name,
         tuple(Axis(axes[axis.symbol], axis.extent) for axis, _ in spatial),
         definition.outputs,
         index,
-        tuple(Load(cache, index) for cache in caches),
+        tuple(Load(cache, at) for cache in caches),
         source=definition.source,
     )
     guard = (ix.substitute(g, mapping, known) for g in block.guard if not ix.symbols(g) & reduce)
@@ -276,66 +279,3 @@ def exchange(program: LoopProgram, old: Buffer, new: Buffer) -> LoopProgram:
         return replace(block, definition=definition)
 
     return map_program(program, edit)
-
-
-def over_compute(program: LoopProgram, block: str, *axes: str) -> LoopProgram:
-    """Drops the guards of imperfect tiles from a block whose output stays in the kernel.
-
-        for i.o in 3: for i.i in 4: acc[4*i.o + i.i] = p[...] where 9 - 4*i.o - i.i >= 0
-        ->   the same without guard, acc and the axis grown from 10 to 12
-
-    Only the named axes grow, if names are given. Whoever reads the output keeps its guard, so what
-    is computed too much never leaves. Refused when: the output is a parameter (scope_parameter); a
-    grown axis would read outside a buffer (over_read).
-    """
-    place = find.block(program, block)
-    definition = place.block.definition
-    for buffer in definition.outputs:
-        if buffer.scope is Scope.GLOBAL:
-            raise ScheduleError(
-                f"{block} writes {buffer.name}, a parameter of the kernel",
-                definition.source,
-                "cache_write first",
-                code="scope_parameter",
-            )
-    known = find.ranges(place.around)
-    grown: list[Axis] = []
-    longer: set[Symbol] = set()
-    dropped: set[Index] = set()
-    for axis, binding in zip(definition.axes, place.block.bindings, strict=True):
-        high = ix.bounds(binding, known)[1]
-        wanted = axis.kind is AxisKind.SPATIAL and (not axes or axis.symbol.name in axes)
-        if wanted and isinstance(high, int) and high >= axis.extent:
-            grown.append(replace(axis, extent=high + 1))
-            longer.add(axis.symbol)
-            dropped.add(ix.subtract(ix.constant(axis.extent - 1), binding))
-        else:
-            grown.append(axis)
-    reach = {axis.symbol: (0, max(axis.extent - 1, 0)) for axis in grown}
-    identity = tuple(ix.of(axis.symbol) for axis in grown)
-    for buffer in find.reads(definition):
-        for index in read_indices(replace(place.block, bindings=identity), buffer, reach):
-            for part, extent in zip(index, buffer.shape, strict=True):
-                low, high = ix.bounds(part, reach)
-                if ix.symbols(part) & longer and (low < 0 or high >= extent):
-                    raise ScheduleError(
-                        f"{block} would read outside {buffer.name}",
-                        definition.source,
-                        "pack what it reads to whole tiles by cache_read first",
-                        code="over_read",
-                    )
-    sizes = {axis.symbol: axis.extent for axis in grown}
-    shape = tuple(
-        sizes.get(symbol, extent) if symbol is not None else extent
-        for symbol, extent in (
-            (bare(i), e) for i, e in zip(definition.index, definition.outputs[0].shape, strict=True)
-        )
-    )
-    guard = tuple(g for g in place.block.guard if g not in dropped)
-    grown_block = replace(
-        place.block, definition=replace(definition, axes=tuple(grown)), guard=guard
-    )
-    program = put(program, place.path, grown_block)
-    for buffer in definition.outputs:
-        program = exchange(program, buffer, replace(buffer, shape=shape))
-    return program

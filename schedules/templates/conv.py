@@ -7,12 +7,14 @@ of tiles and that of columns where a product enters or leaves the picture.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from ...ir.expr import index as ix
-from ...ir.expr.nodes import Load, Scope
+from ...ir.expr.nodes import Load, Scope, Symbol
 from ...ir.loop.nodes import LoopProgram
 from ...ir.target import Target
 from ...ir.tensor.nodes import Axis, AxisKind, Definition
+from ..axes import axes_from_loops
 from ..legality import independent
 from ..loops import reorder, split_into
 from ..marks import partition, unroll, vectorize
@@ -22,6 +24,9 @@ from . import access
 from .epilogue import ride
 from .steps import extent, fuse_all, loops_of, share
 from .tiles import factors, register_tile
+
+MOST_BLOCKS = 4
+"""Blocks of output channels that one tile may span."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,37 +93,53 @@ def schedule(program: LoopProgram, definition: Definition, target: Target) -> Lo
     name = definition.name
     lanes = access.lanes(definition, target)
     loops = loops_of(program, name)
-    lane_axis = next(a for a in reversed(definition.axes) if a in window.channels)
+    *blocks, lane_axis = window.channels
     *images, down, right = window.pixels
-    outer = [
-        loops[a.symbol] for a in (*images, *window.groups, *window.channels) if a is not lane_axis
-    ]
+    channels = [loops[a.symbol] for a in blocks]
+    pictures = [loops[a.symbol] for a in (*images, *window.groups)]
     y, x, lane = loops[down.symbol], loops[right.symbol], loops[lane_axis.symbol]
     terms = [loops[a.symbol] for a in window.terms]
-    program = reorder(program, *outer, y, x, lane, *terms)
+    program = reorder(program, *pictures, *channels, y, x, lane, *terms)
+    lines = [y]
     if access.fusible(definition, down, right):
         program, x = fuse_all(program, [y, x])
+        program = axes_from_loops(program, name)
         lines = []
-    else:
-        lines = [y]
+    inside = -(-extent(program, lane) // lanes)
+    count = blocks[-1].extent if blocks else 1
     height, vectors = register_tile(
-        extent(program, x), extent(program, lane), lanes, target.vector_registers
+        extent(program, x),
+        lanes * inside * count,
+        lanes,
+        target.vector_registers,
+        [*range(1, inside), *(inside * k for k in range(1, MOST_BLOCKS + 1) if count % k == 0)],
     )
-    if vectors * lanes < extent(program, lane):
+    beside: list[Symbol] = []
+    if vectors < inside:
         program, group, lane = split_into(program, lane, vectors * lanes)
-        outer.append(group)
+        channels.append(group)
+    elif vectors > inside:
+        program, channels[-1], block = split_into(program, channels[-1], vectors // inside)
+        beside = [block]
     program, tile, pixel = split_into(program, x, height)
-    program = reorder(program, *outer, *lines, tile, *terms, pixel, lane)
+    pixels = [*lines, tile]
+    if prod(window.weights.buffer.shape) < prod(window.picture.buffer.shape):
+        outer = [*pictures, *pixels, *channels]
+    else:
+        outer = [*pictures, *channels, *pixels]
+    program = reorder(program, *outer, *terms, pixel, *beside, lane)
     if extent(program, lane) > lanes:
         program, vector, lane = split_into(program, lane, lanes)
-        program = unroll(program, vector)
+        beside.append(vector)
     program = vectorize(program, lane)
-    program = partition(unroll(program, pixel), tile)
+    for loop in (*reversed(beside), pixel):
+        program = unroll(program, loop)
+    program = partition(program, tile)
     program = skip_columns(program, window, right)
-    program = cache_write(program, name, Scope.REGISTER, tile)
+    program = cache_write(program, name, Scope.REGISTER, outer[-1])
     program = ride(program, f"{name}.store")
     if access.worth_sharing([definition], target):
-        program = share(program, name, [*outer, *lines, tile])
+        program = share(program, name, outer)
     return program
 
 

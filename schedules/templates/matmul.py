@@ -11,10 +11,11 @@ from ...ir.loop.nodes import LoopProgram
 from ...ir.target import Target
 from ...ir.tensor.nodes import Axis, AxisKind, Definition
 from .. import find
+from ..axes import over_compute
 from ..legality import independent, may_reassociate
 from ..loops import reorder, split_into
 from ..marks import parallel, partition, unroll, vectorize
-from ..memory import cache_read, cache_write, over_compute
+from ..memory import cache_read, cache_write
 from ..placement import bare
 from ..reduction import rfactor
 from . import access, reduction

@@ -100,19 +100,20 @@ def lane_sums(program: LoopProgram, block: str, loop: Symbol, lanes: int, ways: 
 
 
 def share(program: LoopProgram, block: str, among: Sequence[Symbol]) -> LoopProgram:
-    """Makes the outermost loops of a block one parallel loop, long enough to spread well."""
-    around = find.block(program, block).around
+    """Makes the outermost loops of a block one parallel loop, long enough to spread well.
+
+    A loop that is to be cut is not fused: its number would no longer be seen in the guards.
+    """
     free = []
-    for loop in around:
+    for loop in find.block(program, block).around:
         if loop.symbol not in among or loop.kind is not LoopKind.SERIAL:
             break
         free.append(loop)
     if not free:
         return program
-    fused, turns = free[0].symbol, free[0].extent
-    cut = free[0].partition
+    fused, turns, cut = free[0].symbol, free[0].extent, free[0].partition
     for loop in free[1:]:
-        if turns >= SHARES:
+        if turns >= SHARES or (turns > 1 and (cut or loop.partition)):
             break
         program, fused = fuse_into(program, fused, loop.symbol)
         turns *= loop.extent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...ir.expr.nodes import Load, Op, Value
 from ...ir.tensor.nodes import Definition
 
@@ -33,15 +35,16 @@ def _below_casts(value: Value) -> Value:
 
 
 def register_tile(
-    rows: int, columns: int, lanes: int, registers: int, most_vectors: int = 8
+    rows: int, columns: int, lanes: int, registers: int, widths: Iterable[int] = range(1, 9)
 ) -> tuple[int, int]:
     """(rows, vectors) of the tile that computes a `rows` x `columns` result in least time.
 
     The tile, one vector for each of its column vectors and a broadcast element fit the registers.
-    An exact fit to the rows beats a larger tile with a remainder.
+    An exact fit to the rows beats a larger tile with a remainder. `widths` are the numbers of
+    vectors to choose from, in increasing order.
     """
     best, least = (1, 1), float("inf")
-    for vectors in range(1, most_vectors + 1):
+    for vectors in widths:
         if vectors > 1 and (vectors - 1) * lanes >= columns:
             break
         for height in range(1, min(rows, (registers - 1 - vectors) // vectors) + 1):

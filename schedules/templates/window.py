@@ -45,7 +45,7 @@ def schedule(program: LoopProgram, definition: Definition, target: Target) -> Lo
     inner = []
     if beside is not None:
         height, vectors = register_tile(
-            beside.extent, lane_axis.extent, lanes, target.vector_registers, most_vectors=4
+            beside.extent, lane_axis.extent, lanes, target.vector_registers, range(1, 5)
         )
         program, block, member = split_into(program, loops[beside.symbol], height)
         among.append(block)
