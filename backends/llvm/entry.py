@@ -81,6 +81,7 @@ class Entry:
         )
         self._table = EntryTable(
             parameters=len(names),
+            leaf_room=len(names),
             nameless=positional_only,
             positional=len(names) if positional is None else positional,
             names=ctypes.addressof(name_table),
@@ -117,6 +118,7 @@ class Entry:
             # All are held until the table no longer points to the one that goes.
             self._holder.chain = [new, *before]
             self._table.room = max(self._table.room, new.room)
+            self._table.leaf_room = max(self._table.leaf_room, len(signature.parameters))
             self._table.chain[:] = addresses + [0] * (entry_text.CHAIN - len(addresses))
             self._table.count = len(kept)
             self._holder.chain = kept

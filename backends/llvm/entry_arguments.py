@@ -1,4 +1,4 @@
-"""LLVM text that fits the arguments of a call to the parameters and to one signature."""
+"""LLVM text that puts the arguments of a call in order and fits them to one signature."""
 
 ARGUMENTS = """
 ; ---- arguments --------------------------------------------------------------------------------
@@ -249,87 +249,6 @@ check:
   %apart = call i1 @apart(ptr %overlap, ptr %pointers)
   %k_on = add i64 %k, 1
   br i1 %apart, label %pair, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}
-
-; Puts each argument at its parameter's place; false where Python itself must judge the call.
-define internal i1 @bind(ptr %entry_table, ptr %args, i64 %given, ptr %names, ptr %values) {
-entry:
-  %n_at = getelementptr %Entry, ptr %entry_table, i32 0, i32 3
-  %n = load i64, ptr %n_at
-  %nameless_at = getelementptr %Entry, ptr %entry_table, i32 0, i32 4
-  %nameless = load i64, ptr %nameless_at
-  %places_at = getelementptr %Entry, ptr %entry_table, i32 0, i32 5
-  %places = load i64, ptr %places_at
-  %known_at = getelementptr %Entry, ptr %entry_table, i32 0, i32 6
-  %known = load ptr, ptr %known_at
-  %defaults_at = getelementptr %Entry, ptr %entry_table, i32 0, i32 7
-  %defaults = load ptr, ptr %defaults_at
-  %too_many = icmp ugt i64 %given, %places
-  br i1 %too_many, label %no, label %copy
-copy:
-  %bytes = mul i64 %n, 8
-  call void @llvm.memset.p0.i64(ptr %values, i8 0, i64 %bytes, i1 false)
-  %given_bytes = mul i64 %given, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr %values, ptr %args, i64 %given_bytes, i1 false)
-  %unnamed = icmp eq ptr %names, null
-  br i1 %unnamed, label %fill, label %named
-named:
-  %size_at = getelementptr i8, ptr %names, i64 16
-  %size = load i64, ptr %size_at
-  br label %name
-name:
-  %k = phi i64 [ 0, %named ], [ %k_on, %place ]
-  %left = icmp ult i64 %k, %size
-  br i1 %left, label %look, label %fill
-look:
-  %items = getelementptr i8, ptr %names, i64 $tuple_items
-  %item_at = getelementptr ptr, ptr %items, i64 %k
-  %item = load ptr, ptr %item_at
-  br label %search
-search:
-  %j = phi i64 [ %nameless, %look ], [ %j_on, %compare ]
-  %in = icmp ult i64 %j, %n
-  br i1 %in, label %compare, label %no
-compare:
-  %known_name_at = getelementptr ptr, ptr %known, i64 %j
-  %known_name = load ptr, ptr %known_name_at
-  %j_on = add i64 %j, 1
-  %same = icmp eq ptr %item, %known_name
-  br i1 %same, label %found, label %search
-found:
-  %target = getelementptr ptr, ptr %values, i64 %j
-  %there = load ptr, ptr %target
-  %free = icmp eq ptr %there, null
-  br i1 %free, label %place, label %no
-place:
-  %argument = add i64 %given, %k
-  %argument_at = getelementptr ptr, ptr %args, i64 %argument
-  %value = load ptr, ptr %argument_at
-  store ptr %value, ptr %target
-  %k_on = add i64 %k, 1
-  br label %name
-fill:
-  %i = phi i64 [ %given, %copy ], [ %given, %name ], [ %i_on, %filled ]
-  %more = icmp ult i64 %i, %n
-  br i1 %more, label %test, label %yes
-test:
-  %i_on = add i64 %i, 1
-  %value_at = getelementptr ptr, ptr %values, i64 %i
-  %present = load ptr, ptr %value_at
-  %missing = icmp eq ptr %present, null
-  br i1 %missing, label %default, label %filled
-default:
-  %default_at = getelementptr ptr, ptr %defaults, i64 %i
-  %default_is = load ptr, ptr %default_at
-  %required = icmp eq ptr %default_is, null
-  store ptr %default_is, ptr %value_at
-  br i1 %required, label %no, label %filled
-filled:
-  br label %fill
 yes:
   ret i1 true
 no:

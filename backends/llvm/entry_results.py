@@ -118,51 +118,83 @@ give:
   ret ptr %given
 }
 
-; The returned object: the only output, or a tuple or list of all; null with an exception.
-define internal ptr @outputs(ptr %signature, ptr %values, ptr %objects, ptr %cells) {
+; signature, values, objects, cells; the next node, the number of the next output
+%Build = type { ptr, ptr, ptr, ptr, ptr, i64 }
+
+; The object that the next nodes describe: an output, or a container of more. A new reference, or
+; null with an exception.
+define internal ptr @build(ptr %at) {
 entry:
-  %flags_at = getelementptr %Signature, ptr %signature, i32 0, i32 14
-  %flags = load i64, ptr %flags_at
-  %many = and i64 %flags, 6
-  %single = icmp eq i64 %many, 0
-  br i1 %single, label %one, label %several
-one:
-  %only = call ptr @output(ptr %signature, i64 0, ptr %values, ptr %objects, ptr %cells)
-  ret ptr %only
-several:
-  %count_at = getelementptr %Signature, ptr %signature, i32 0, i32 12
+  %node_at = getelementptr %Build, ptr %at, i32 0, i32 4
+  %node = load ptr, ptr %node_at
+  %following = getelementptr %Node, ptr %node, i64 1
+  store ptr %following, ptr %node_at
+  %kind = load i64, ptr %node
+  %count_at = getelementptr %Node, ptr %node, i32 0, i32 1
   %count = load i64, ptr %count_at
-  %is_list = icmp eq i64 %many, $AS_LIST
-  br i1 %is_list, label %new_list, label %new_tuple
-new_list:
-  %list = call ptr @PyList_New(i64 %count)
-  br label %made
+  %keys_at = getelementptr %Node, ptr %node, i32 0, i32 2
+  %keys = load ptr, ptr %keys_at
+  switch i64 %kind, label %leaf [
+    i64 $TUPLE, label %new_tuple
+    i64 $LIST, label %new_list
+    i64 $DICT, label %new_dict
+  ]
+leaf:
+  %signature = load ptr, ptr %at
+  %values_at = getelementptr %Build, ptr %at, i32 0, i32 1
+  %values = load ptr, ptr %values_at
+  %objects_at = getelementptr %Build, ptr %at, i32 0, i32 2
+  %objects = load ptr, ptr %objects_at
+  %cells_at = getelementptr %Build, ptr %at, i32 0, i32 3
+  %cells = load ptr, ptr %cells_at
+  %number_at = getelementptr %Build, ptr %at, i32 0, i32 5
+  %number = load i64, ptr %number_at
+  %number_on = add i64 %number, 1
+  store i64 %number_on, ptr %number_at
+  %one = call ptr @output(ptr %signature, i64 %number, ptr %values, ptr %objects, ptr %cells)
+  ret ptr %one
 new_tuple:
   %tuple = call ptr @PyTuple_New(i64 %count)
   br label %made
+new_list:
+  %list = call ptr @PyList_New(i64 %count)
+  br label %made
+new_dict:
+  %dict = call ptr @PyDict_New()
+  br label %made
 made:
-  %all = phi ptr [ %list, %new_list ], [ %tuple, %new_tuple ]
+  %all = phi ptr [ %tuple, %new_tuple ], [ %list, %new_list ], [ %dict, %new_dict ]
   %short = icmp eq ptr %all, null
   br i1 %short, label %fail, label %next
 next:
   %k = phi i64 [ 0, %made ], [ %k_on, %stored ]
   %left = icmp ult i64 %k, %count
-  br i1 %left, label %item, label %done
-item:
+  br i1 %left, label %part, label %done
+part:
   %k_on = add i64 %k, 1
-  %object = call ptr @output(ptr %signature, i64 %k, ptr %values, ptr %objects, ptr %cells)
+  %object = call ptr @build(ptr %at)
   %bad = icmp eq ptr %object, null
   br i1 %bad, label %drop, label %store
 store:
-  br i1 %is_list, label %store_list, label %store_tuple
-store_list:
-  %s = call i32 @PyList_SetItem(ptr %all, i64 %k, ptr %object)
-  br label %stored
+  switch i64 %kind, label %store_tuple [
+    i64 $LIST, label %store_list
+    i64 $DICT, label %store_dict
+  ]
 store_tuple:
   %items = getelementptr i8, ptr %all, i64 $tuple_items
   %item_at = getelementptr ptr, ptr %items, i64 %k
   store ptr %object, ptr %item_at
   br label %stored
+store_list:
+  %s = call i32 @PyList_SetItem(ptr %all, i64 %k, ptr %object)
+  br label %stored
+store_dict:
+  %key_at = getelementptr ptr, ptr %keys, i64 %k
+  %key = load ptr, ptr %key_at
+  %refused = call i32 @PyDict_SetItem(ptr %all, ptr %key, ptr %object)
+  call void @Py_DecRef(ptr %object)
+  %accepted = icmp eq i32 %refused, 0
+  br i1 %accepted, label %stored, label %drop
 stored:
   br label %next
 done:
@@ -172,5 +204,25 @@ drop:
   br label %fail
 fail:
   ret ptr null
+}
+
+; The returned object, or null with an exception.
+define internal ptr @outputs(ptr %signature, ptr %values, ptr %objects, ptr %cells) {
+  %at = alloca %Build
+  store ptr %signature, ptr %at
+  %values_at = getelementptr %Build, ptr %at, i32 0, i32 1
+  store ptr %values, ptr %values_at
+  %objects_at = getelementptr %Build, ptr %at, i32 0, i32 2
+  store ptr %objects, ptr %objects_at
+  %cells_at = getelementptr %Build, ptr %at, i32 0, i32 3
+  store ptr %cells, ptr %cells_at
+  %nodes_at = getelementptr %Signature, ptr %signature, i32 0, i32 12
+  %nodes = load ptr, ptr %nodes_at
+  %node_at = getelementptr %Build, ptr %at, i32 0, i32 4
+  store ptr %nodes, ptr %node_at
+  %number_at = getelementptr %Build, ptr %at, i32 0, i32 5
+  store i64 0, ptr %number_at
+  %object = call ptr @build(ptr %at)
+  ret ptr %object
 }
 """

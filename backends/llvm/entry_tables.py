@@ -12,21 +12,23 @@ import numpy as np
 from .entry_text import (
     ARGUMENT,
     ARRAY,
-    AS_LIST,
-    AS_TUPLE,
     BOOL,
     CHAIN,
     CONSTANT,
+    DICT,
     FLOAT,
     FRESH,
     INT,
+    LEAF,
+    LIST,
     OBJECT,
-    RELEASE_GIL,
     SCALAR,
+    TUPLE,
 )
 from .signature import (
     ArgumentOutput,
     ArrayParameter,
+    Container,
     FreshOutput,
     FreshResult,
     ObjectOutput,
@@ -36,11 +38,11 @@ from .signature import (
     ScalarParameter,
     Signature,
     StaticParameter,
-    Structure,
+    Tree,
 )
 
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
-_STRUCTURES = {Structure.SINGLE: 0, Structure.TUPLE: AS_TUPLE, Structure.LIST: AS_LIST}
+_CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, dict: DICT}
 _PYTHON_KINDS: dict[type, int] = {float: FLOAT, int: INT, bool: BOOL}
 
 _word, _address, _half = ctypes.c_int64, ctypes.c_void_p, ctypes.c_int32
@@ -60,6 +62,7 @@ class EntryTable(ctypes.Structure):
         ("defaults", _address),
         ("slow", _address),
         ("raiser", _address),
+        ("leaf_room", _word),
     )
 
 
@@ -70,16 +73,18 @@ class _SignatureTable(ctypes.Structure):
         ("arena_bytes", _word),
         ("number", _word),
         ("parameters", _address),
-        ("leaves", _word),
+        ("passed", _word),
         ("overlap_count", _word),
         ("overlaps", _address),
         ("fresh_count", _word),
         ("fresh", _address),
         ("constant_count", _word),
         ("constants", _address),
-        ("output_count", _word),
+        ("result", _address),
         ("outputs", _address),
-        ("flags", _word),
+        ("release_gil", _word),
+        ("leaf_count", _word),
+        ("arguments", _address),
     )
 
 
@@ -96,6 +101,10 @@ class _ParameterTable(ctypes.Structure):
         ("dtype_size", _word),
         ("dtype_kind", _word),
     )
+
+
+class _NodeTable(ctypes.Structure):
+    _fields_ = (("kind", _word), ("count", _word), ("keys", _address))
 
 
 class _OverlapTable(ctypes.Structure):
@@ -129,7 +138,6 @@ class NativeSignature:
         passed = [n for n, p in enumerate(parameters) if not isinstance(p, StaticParameter)]
         leaf = {number: position for position, number in enumerate(passed)}
         overlaps = _overlaps(parameters, leaf) if signature.check_overlap else []
-        gil = RELEASE_GIL if signature.release_gil else 0
         self.room = len(passed) + len(signature.fresh) + len(signature.constants)
         self._table = _SignatureTable(
             owner=id(self),
@@ -137,16 +145,22 @@ class NativeSignature:
             arena_bytes=signature.arena_bytes,
             number=signature.number,
             parameters=self._array(_ParameterTable, [self._parameter(p, leaf) for p in parameters]),
-            leaves=len(passed),
+            passed=len(passed),
             overlap_count=len(overlaps),
             overlaps=self._array(_OverlapTable, overlaps),
             fresh_count=len(signature.fresh),
             fresh=self._array(_FreshTable, [self._fresh(result) for result in signature.fresh]),
             constant_count=len(signature.constants),
             constants=self._array(_word, signature.constants),
-            output_count=len(signature.outputs),
+            result=self._array(_NodeTable, self._nodes((signature.result,))),
             outputs=self._array(_OutputTable, [_output(output) for output in signature.outputs]),
-            flags=gil | _STRUCTURES[signature.structure],
+            release_gil=signature.release_gil,
+            leaf_count=len(parameters),
+            arguments=(
+                None
+                if signature.arguments is None
+                else self._array(_NodeTable, self._nodes(signature.arguments))
+            ),
         )
         self.address = ctypes.addressof(self._table)
 
@@ -154,6 +168,18 @@ class NativeSignature:
         array = (kind * max(len(items), 1))(*items)
         self._held.append(array)
         return ctypes.addressof(array)
+
+    def _nodes(self, trees: tuple[Tree, ...]) -> list[_NodeTable]:
+        """Each tree's nodes, a container before its parts."""
+        made: list[_NodeTable] = []
+        for tree in trees:
+            if isinstance(tree, Container):
+                keys = self._array(_word, [id(key) for key in tree.keys])
+                made.append(_NodeTable(_CONTAINERS[tree.type], len(tree.parts), keys))
+                made += self._nodes(tree.parts)
+            else:
+                made.append(_NodeTable(LEAF, 0, None))
+        return made
 
     def _dtype(self, dtype: np.dtype) -> int:
         one = np.dtype(dtype.type)  # the one that almost every array has

@@ -17,6 +17,7 @@ from __future__ import annotations
 from string import Template
 
 from .entry_arguments import ARGUMENTS
+from .entry_binding import BINDING
 from .entry_results import RESULTS
 
 EXPORTS = ("lw_entry", "lw_vectorcall")
@@ -24,18 +25,23 @@ EXPORTS = ("lw_entry", "lw_vectorcall")
 # Codes in the tables; `entry` writes them.
 ARRAY, FLOAT, INT, BOOL, SCALAR, OBJECT = range(6)  # kinds of parameters
 FRESH, ARGUMENT, CONSTANT = range(3)  # kinds of outputs
-RELEASE_GIL, AS_TUPLE, AS_LIST = 1, 2, 4  # flags of a signature
+LEAF, TUPLE, LIST, DICT = range(4)  # nodes of nested arguments and results
 CHAIN = 8  # signatures that an entry tries
 
 _TABLES = """
-; number of signatures, signatures (most recent first), room for pointers, number of parameters,
+; number of signatures, signatures (most recent first), room for addresses, number of parameters,
 ; those before here have no name, those before here may be given by position, names, defaults,
-; slow path, raiser
-%Entry = type { i64, [8 x ptr], i64, i64, i64, i64, ptr, ptr, ptr, ptr }
+; slow path, raiser, room for leaves
+%Entry = type { i64, [8 x ptr], i64, i64, i64, i64, ptr, ptr, ptr, ptr, i64 }
 
 ; owner (a Python object that keeps all of it alive), plan, bytes of arena, number, parameters,
-; leaves (addresses that the plan takes), overlaps, fresh results, constants, outputs, flags
-%Signature = type { ptr, ptr, i64, i64, ptr, i64, i64, ptr, i64, ptr, i64, ptr, i64, ptr, i64 }
+; addresses that they pass, overlaps, fresh results, constants, nodes of the result, outputs,
+; 1 to release the GIL, number of leaves, nodes of the arguments (null: all are leaves)
+%Signature = type { ptr, ptr, i64, i64, ptr, i64, i64, ptr, i64, ptr, i64, ptr, ptr, ptr, i64,
+                    i64, ptr }
+
+; kind, number of parts, keys
+%Node = type { i64, i64, ptr }
 
 ; kind, dtype number, object (dtype, type or value), dims, strides (null: C-contiguous),
 ; rank, flags that must be set, leaf that it must share memory with (or -1), bytes of an element,
@@ -53,6 +59,9 @@ _TABLES = """
 
 @PyFloat_Type = external global i8
 @PyLong_Type = external global i8
+@PyTuple_Type = external global i8
+@PyList_Type = external global i8
+@PyDict_Type = external global i8
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
 @PyExc_SystemError = external global ptr
@@ -70,6 +79,10 @@ declare ptr @PyCapsule_GetPointer(ptr, ptr)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare ptr @PyDict_New()
+declare i64 @PyDict_Size(ptr)
+declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
+declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @lw_new_array(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)      ; PyArray_NewFromDescr
@@ -93,8 +106,7 @@ define internal i32 @run_plan(ptr %signature, ptr %pointers, ptr %arena) {
   %plan = load ptr, ptr %plan_at
   %flags_at = getelementptr %Signature, ptr %signature, i32 0, i32 14
   %flags = load i64, ptr %flags_at
-  %bit = and i64 %flags, $RELEASE_GIL
-  %keep = icmp eq i64 %bit, 0
+  %keep = icmp eq i64 %flags, 0
   br i1 %keep, label %held, label %released
 held:
   %a = call i32 %plan(ptr %pointers, ptr %arena)
@@ -164,6 +176,34 @@ complain:
   br label %leave
 leave:
   ret ptr null
+}
+
+; Takes a reference to each of %count objects.
+define internal void @hold_all(ptr %objects, i64 %count) {
+entry:
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i_on, %hold ]
+  %left = icmp ult i64 %i, %count
+  br i1 %left, label %hold, label %leave
+hold:
+  %i_on = add i64 %i, 1
+  %at = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %at
+  call void @Py_IncRef(ptr %object)
+  br label %next
+leave:
+  ret void
+}
+
+; Runs a signature on leaves taken from containers, which others may change meanwhile.
+define internal ptr @call_held(ptr %entry_table, ptr %signature, ptr %leaves, ptr %pointers) {
+  %count_at = getelementptr %Signature, ptr %signature, i32 0, i32 15
+  %count = load i64, ptr %count_at
+  call void @hold_all(ptr %leaves, i64 %count)
+  %answer = call ptr @call(ptr %entry_table, ptr %signature, ptr %leaves, ptr %pointers)
+  call void @drop_all(ptr %leaves, i64 %count)
+  ret ptr %answer
 }
 
 ; Runs a signature on values that fit it.
@@ -273,7 +313,10 @@ entry:
   %room_at = getelementptr %Entry, ptr %table, i32 0, i32 2
   %room = load i64, ptr %room_at
   %pointers = alloca ptr, i64 %room
-  %slots = alloca i64, i64 %n
+  %leaf_room_at = getelementptr %Entry, ptr %table, i32 0, i32 10
+  %leaf_room = load i64, ptr %leaf_room_at
+  %slots = alloca i64, i64 %leaf_room
+  %leaves = alloca ptr, i64 %leaf_room
   %exact = icmp eq i64 %given, %n
   %unnamed = icmp eq ptr %names, null
   %places_at = getelementptr %Entry, ptr %table, i32 0, i32 5
@@ -298,7 +341,18 @@ next:
 try:
   %signature_at = getelementptr ptr, ptr %chain, i64 %k
   %signature = load ptr, ptr %signature_at
-  %hit = call i1 @match(ptr %signature, i64 %n, ptr %values, ptr %pointers, ptr %slots)
+  %nodes_at = getelementptr %Signature, ptr %signature, i32 0, i32 16
+  %nodes = load ptr, ptr %nodes_at
+  %flat = icmp eq ptr %nodes, null
+  br i1 %flat, label %fit, label %nested
+nested:
+  %whole = call i1 @spread_all(ptr %nodes, i64 %n, ptr %values, ptr %leaves)
+  br i1 %whole, label %fit, label %miss
+fit:
+  %these = phi ptr [ %values, %try ], [ %leaves, %nested ]
+  %leaf_count_at = getelementptr %Signature, ptr %signature, i32 0, i32 15
+  %leaf_count = load i64, ptr %leaf_count_at
+  %hit = call i1 @match(ptr %signature, i64 %leaf_count, ptr %these, ptr %pointers, ptr %slots)
   br i1 %hit, label %found, label %miss
 miss:
   %k_on = add i64 %k, 1
@@ -310,8 +364,13 @@ move:
   call void @to_front(ptr %chain, i64 %k)
   br label %go
 go:
-  %returned = call ptr @call(ptr %table, ptr %signature, ptr %values, ptr %pointers)
+  br i1 %flat, label %go_flat, label %go_nested
+go_flat:
+  %returned = call ptr @call(ptr %table, ptr %signature, ptr %these, ptr %pointers)
   ret ptr %returned
+go_nested:
+  %given_back = call ptr @call_held(ptr %table, ptr %signature, ptr %these, ptr %pointers)
+  ret ptr %given_back
 slow:
   %slow_at = getelementptr %Entry, ptr %table, i32 0, i32 8
   %slow_is = load ptr, ptr %slow_at
@@ -342,7 +401,7 @@ def entry_text(tuple_items: int, native: int, pooled_bytes: int, stack_bytes: in
     `tuple_items` is the offset of a tuple's items, `native` that of a callable's entry; results of
     `pooled_bytes` and more come from the block pool; arenas up to `stack_bytes` lie on the stack.
     """
-    return Template(_TABLES + ARGUMENTS + RESULTS + _CALL).substitute(
+    return Template(_TABLES + BINDING + ARGUMENTS + RESULTS + _CALL).substitute(
         tuple_items=tuple_items,
         native=native,
         pooled_bytes=pooled_bytes,
@@ -354,6 +413,7 @@ def entry_text(tuple_items: int, native: int, pooled_bytes: int, stack_bytes: in
         SCALAR=SCALAR,
         FRESH=FRESH,
         ARGUMENT=ARGUMENT,
-        AS_LIST=AS_LIST,
-        RELEASE_GIL=RELEASE_GIL,
+        TUPLE=TUPLE,
+        LIST=LIST,
+        DICT=DICT,
     )

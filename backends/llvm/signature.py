@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -54,6 +54,32 @@ class StaticParameter:
 Parameter: TypeAlias = ArrayParameter | PythonParameter | ScalarParameter | StaticParameter
 
 
+class Leaf(Enum):
+    """The place of one parameter or output in a tree of containers."""
+
+    LEAF = "*"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Container:
+    """A tuple, list or dict, of exactly that type. The values of a dict stand in its order.
+
+    In an argument, a dict must have these very key objects, in this order.
+    """
+
+    type: type[tuple[Any, ...]] | type[list[Any]] | type[dict[Any, Any]]
+    parts: tuple[Tree, ...]
+    keys: tuple[object, ...] = ()
+
+
+Tree: TypeAlias = Leaf | Container
+
+
+def count_leaves(trees: tuple[Tree, ...]) -> int:
+    """How many leaves there are."""
+    return sum(count_leaves(tree.parts) if isinstance(tree, Container) else 1 for tree in trees)
+
+
 @dataclass(frozen=True, slots=True)
 class FreshResult:
     """Memory that a call allocates: a C-contiguous array, or a NumPy scalar where shape is ()."""
@@ -71,7 +97,7 @@ class FreshOutput:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentOutput:
-    """The object that was given for parameter number `parameter`."""
+    """The object that was given for leaf number `parameter` of the arguments."""
 
     parameter: int
 
@@ -87,7 +113,7 @@ Output: TypeAlias = FreshOutput | ArgumentOutput | ObjectOutput
 
 
 class Structure(Enum):
-    """How outputs are returned: the only one as it is, or all in a tuple or list."""
+    """The common trees of outputs: the only one as it is, or all in a tuple or list."""
 
     SINGLE = "single"
     TUPLE = "tuple"
@@ -98,6 +124,9 @@ class Structure(Enum):
 class Signature:
     """One way to call a function, and the plan that then runs.
 
+    `parameters` describes each leaf of the arguments in order, `arguments` the containers that they
+    lie in (None: each argument is a leaf). `outputs` are the leaves of what is returned.
+
     The plan takes the addresses of all parameters that are passed, then of `fresh`, then
     `constants`. `number` is handed to the raiser with a status that is not 0. `keep` is held as
     long as the plan may run: libraries, constants. `check_overlap` off leaves overlap of written
@@ -107,7 +136,7 @@ class Signature:
     parameters: tuple[Parameter, ...]
     fresh: tuple[FreshResult, ...]
     outputs: tuple[Output, ...]
-    structure: Structure
+    structure: Structure | Container
     plan: int
     arena_bytes: int = 0
     constants: tuple[int, ...] = ()
@@ -115,10 +144,26 @@ class Signature:
     number: int = 0
     keep: object = None
     check_overlap: bool = True
+    arguments: tuple[Tree, ...] | None = None
+
+    @property
+    def result(self) -> Tree:
+        """The tree of the outputs."""
+        match self.structure:
+            case Structure.SINGLE:
+                return Leaf.LEAF
+            case Structure.TUPLE:
+                return Container(tuple, (Leaf.LEAF,) * len(self.outputs))
+            case Structure.LIST:
+                return Container(list, (Leaf.LEAF,) * len(self.outputs))
+            case Container():
+                return self.structure
 
     def __post_init__(self) -> None:
-        if self.structure is Structure.SINGLE and len(self.outputs) != 1:
-            raise InternalError(f"a single output of {len(self.outputs)}")
+        if count_leaves((self.result,)) != len(self.outputs):
+            raise InternalError(f"{len(self.outputs)} outputs do not fill {self.structure}")
+        if self.arguments is not None and count_leaves(self.arguments) != len(self.parameters):
+            raise InternalError(f"{len(self.parameters)} parameters do not fill the arguments")
         for output in self.outputs:
             match output:
                 case FreshOutput(result) if not 0 <= result < len(self.fresh):
