@@ -12,7 +12,7 @@ from ..ir.dtypes import FLOAT64, INT64, canonical, is_float
 from ..ir.errors import ShapeError
 from ..ir.graph.nodes import Atom
 from ..ir.graph.ops import Broadcast, Iota, Pad
-from .context import Trace, here, refused
+from .context import Trace, current, here, refused
 from .eager import array_function
 from .elementwise import binary, cast, filled_with, select, unary
 from .promotion import common_of
@@ -358,10 +358,11 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     return array(grids)
 
 
-@array_function
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """The values of a function of the coordinates; see `numpy.fromfunction`."""
-    trace = active()
+    trace = current()
+    if trace is None:
+        return np.fromfunction(function, shape, dtype=np.dtype(dtype), **kwargs)
     whole = shape_of(shape)
     kind = dtype_of(dtype, FLOAT64)
     return function(*(iota(trace, whole, k, kind) for k in range(len(whole))), **kwargs)

@@ -171,7 +171,7 @@ def cross(
         return unary(trace, "neg", binary(trace, "mul", u[j], v[i]))
 
     if len(u) == len(v) == 2:
-        return minor(0, 1)
+        return fresh(trace, atom_of(trace, minor(0, 1)), scalar=False)
     result = stacked(trace, [minor(1, 2), minor(2, 0), minor(0, 1)], 0)
     return fresh(trace, atom_of(trace, moveaxis(result, 0, axis_of(axisc, result.ndim))))
 
@@ -203,10 +203,10 @@ def _sliding(trace: Trace, x: Traced, y: Traced, mode: str, flip: bool) -> Trace
     if x.ndim > 1 or y.ndim > 1 or not x.size or not y.size:
         raise ShapeError("convolve and correlate take two vectors that are not empty", here())
     n, m = x.size, y.size
-    margins = {"full": (m - 1, m - 1), "same": ((m - 1) // 2, m // 2), "valid": (0, 0)}
+    margins = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}
     if mode not in margins:
         raise refused(f"there is no mode {mode!r}", "modes: full, same, valid")
-    low, high = margins[mode] if flip else margins[mode][::-1]
+    low, high = margins[mode]
     dtype = common_of((x, y))
     y = reshape_to(trace, y, (m,))
     kernel = viewed(trace, sliced(y.elements, (m - 1,), (m,), (-1,))) if flip else y
@@ -241,7 +241,7 @@ def cov(
     product = products.matmul(trace, centred, transpose(centred))
     scaled = binary(trace, "div", product, fresh(trace, literal(max(count, 0), x.dtype)))
     shape = tuple(n for n in scaled.shape if n != 1)
-    return fresh(trace, reshaped_atom(trace, atom_of(trace, scaled), shape))
+    return fresh(trace, reshaped_atom(trace, atom_of(trace, scaled), shape), scalar=False)
 
 
 def _rows(trace: Trace, m: Any, rowvar: bool) -> Traced:

@@ -162,7 +162,8 @@ def tensordot(
         )
     dtype = common_of((a, b))
     x, y = converted(trace, a, dtype), converted(trace, b, dtype)
-    return fresh(trace, dot_general(trace, x, y, contract, ((), ()), dtype, precision))
+    atom = dot_general(trace, x, y, contract, ((), ()), dtype, precision)
+    return fresh(trace, atom, scalar=False)
 
 
 def dot(trace: Trace, a: Traced, b: Traced, precision: Precision | None = None) -> Traced:

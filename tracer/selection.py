@@ -13,7 +13,7 @@ from ..ir.dtypes import BOOL, INT64, is_float, is_integer
 from ..ir.errors import BoundsError, DTypeError, ShapeError
 from ..ir.graph.nodes import Atom
 from ..ir.graph.ops import Gather, Scatter
-from .context import Trace, here, refused
+from .context import Trace, current, here, refused
 from .creation import broadcast_to, iota, shape_of
 from .eager import array_function
 from .elementwise import binary, cast, common_shape, filled_with, select, unary
@@ -103,10 +103,11 @@ def select_from(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return result
 
 
-@array_function
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Functions of `x`, each where its condition holds; see `numpy.piecewise`."""
-    trace = active()
+    trace = current()
+    if trace is None:
+        return np.piecewise(x, condlist, funclist, *args, **kw)
     array = lift(trace, x)
     conditions = [truth(trace, lift(trace, c)) for c in condlist]
     functions = list(funclist)
