@@ -99,11 +99,12 @@ def _accesses(nodes: Iterable[Node], path: tuple[Nest, ...]) -> Iterator[tuple[B
 
 
 def _common_path(paths: list[tuple[Nest, ...]]) -> tuple[Nest, ...]:
+    """The loops around all accesses, up to a vector loop: its lanes run at the same time."""
     common = paths[0]
-    for path in paths[1:]:
+    for path in paths:
         length = 0
         for a, b in zip(common, path, strict=False):
-            if a is not b:
+            if a is not b or a.kind is LoopKind.VECTOR:
                 break
             length += 1
         common = common[:length]
