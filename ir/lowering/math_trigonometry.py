@@ -2,8 +2,7 @@
 
 float32 is reduced in float64, exactly for the whole range: |x| / (2 pi) is the sum of the products
 of x with pieces of 1 / (2 pi), 28 bits each, so that every product is exact; whole turns are
-dropped after each. float64 subtracts multiples of pi/2 in three parts by fused steps and keeps the
-result as a sum of two numbers.
+dropped after each. `math_turns.py` reduces float64; there the result is a sum of two numbers.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import math
 
 from .. import dtypes
 from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, nearest, select
+from .math_turns import reduce_double
 
 _TURN_PIECES = (
     0.15915494225919247, 8.327028684640414e-10, 5.69002511952534e-19, 6.3170650472507054e-27,
     4.170716914254881e-35, 2.897178338357036e-44,
 )  # fmt: skip
 """1 / (2 pi): five times 28 bits, then the rest."""
-
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 
 # (sin(y) - y) / y^3, (cos(y) - 1 + y^2/2) / y^4, (tan(y) - y) / y^3 in y^2, on |y| <= pi/4.
 _SIN = {
@@ -66,17 +64,6 @@ def _reduce_single(x: Term) -> tuple[Term, Term]:
     return quarters, fma(shifted - DOUBLE.magic, -0.25, turns) * (2.0 * math.pi)
 
 
-def _reduce_double(x: Term) -> tuple[Term, Term, Term]:
-    """(quarter turns as int64, y, its tail): as above, for x up to about 2^30."""
-    shifted = fma(x, 2.0 / math.pi, DOUBLE.magic)
-    whole = shifted - DOUBLE.magic
-    first = fma(whole, -_HALF_PI[0], x)
-    second = fma(whole, -_HALF_PI[1], first)
-    lost = fma(whole, -_HALF_PI[1], first - second)
-    tail = fma(whole, -_HALF_PI[2], lost)
-    return shifted.bits(dtypes.INT64), second, tail
-
-
 def _sin_cos(x: Term) -> tuple[Term, Term, Term]:
     """(quarter turns, sin(y), cos(y)) of the reduced |x|."""
     f = format_of(x)
@@ -87,7 +74,7 @@ def _sin_cos(x: Term) -> tuple[Term, Term, Term]:
         sine = fma(y * square, horner(square, _SIN[f]), y)
         cosine = fma(square * square, horner(square, _COS[f]), fma(square, -0.5, 1.0))
         return quarters, sine, cosine
-    quarters, y, tail = _reduce_double(abs(x))
+    quarters, y, tail = reduce_double(abs(x))
     square = y * y
     sine = y + fma(y * square, horner(square, _SIN[f]), fma(tail * square, -0.5, tail))
     half = square * 0.5
@@ -102,7 +89,7 @@ def _negate_where(value: Term, quarters: Term, bit: int) -> Term:
     f = format_of(value)
     top = 8 * f.signed.itemsize - 1
     flip = (quarters << (top - bit)) & f.sign
-    return (value.bits(f.signed) ^ flip).bits(f.real)
+    return (value.bits(quarters.dtype) ^ flip).bits(f.real)
 
 
 def _negate_with(value: Term, x: Term) -> Term:
@@ -136,7 +123,7 @@ def tan(x: Term) -> Term:
         y = wide.cast(f.real)
         tail = (wide - y.cast(wide.dtype)).cast(f.real)
     else:
-        quarters, y, tail = _reduce_double(abs(x))
+        quarters, y, tail = reduce_double(abs(x))
     square = y * y
     tangent = y + fma(y * square, horner(square, _TAN[f]), fma(tail, square, tail))
     even = (quarters & 1).eq(0)
