@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.dtypes import BOOL, FLOAT64, INT8, is_float, is_integer, is_signed
+from ..ir.dtypes import BOOL, FLOAT64, INT8, is_float, is_integer, is_signed, promote
 from ..ir.errors import DTypeError, ShapeError
 from ..ir.graph.nodes import Literal
 from ..ir.graph.ops import BINARY, UNARY, Cast, Elementwise, Select
@@ -125,7 +125,7 @@ def binary(trace: Trace, name: str, a: Traced, b: Traced) -> Traced:
         if name == "div":
             dtype = result = FLOAT64
         elif name in _REAL:
-            dtype = result = floating(dtype)
+            dtype = result = _real(a, b)
         elif dtype == BOOL:
             if name == "sub":
                 raise DTypeError("booleans cannot be subtracted", here(), "use a ^ b, or integers")
@@ -142,6 +142,13 @@ def binary(trace: Trace, name: str, a: Traced, b: Traced) -> Traced:
     return fresh(
         trace, var, weak=weak and result != BOOL, row_major=len(shape) < 2 or row_major(a, b)
     )
+
+
+def _real(a: Traced, b: Traced) -> np.dtype:
+    """The float type of a function of two integers: the wider of what each needs."""
+    if a.weak and b.weak:
+        return FLOAT64
+    return promote(*(floating(x.dtype) for x in (a if b.weak else b, b if a.weak else a)))
 
 
 def _compared(trace: Trace, name: str, a: Traced, b: Traced) -> Traced | None:

@@ -107,15 +107,15 @@ def spec_of(leaf: Any) -> ArraySpec | None:
     match leaf:
         case ArraySpec():
             return leaf
+        case np.generic():  # before float: numpy.float64 is one
+            dtype = canonical(leaf.dtype)
+            return ArraySpec((), dtype, scalar=True, value=dtype.type(leaf))
         case bool():
             return ArraySpec((), BOOL, weak=True, value=np.bool_(leaf))
         case int() if -(2**63) <= leaf < 2**63:
             return ArraySpec((), INT64, weak=True, value=np.int64(leaf))
         case float():
             return ArraySpec((), FLOAT64, weak=True, value=np.float64(leaf))
-        case np.generic():
-            dtype = canonical(leaf.dtype)
-            return ArraySpec((), dtype, scalar=True, value=dtype.type(leaf))
         case np.ndarray():
             flags = leaf.flags
             return ArraySpec(
@@ -147,6 +147,7 @@ def trace(
     context = Trace(Array, precision)
     with entered(context), Cloner(context) as cloner:
         context.cloner = cloner
+        cloner.adopt((args, kwargs))
         arguments: list[Array] = []
         values = []
         for leaf in leaves:

@@ -128,6 +128,8 @@ def lift(trace: Trace, x: Any) -> Traced:
     """
     if isinstance(x, Traced):
         return x
+    if isinstance(x, np.generic):  # before float: numpy.float64 is one
+        return fresh(trace, scalar_of(np.asarray(x, canonical(x.dtype, here()))))
     if isinstance(x, bool):
         return fresh(trace, Literal(np.bool_(x)), weak=True)
     if isinstance(x, int):
@@ -136,8 +138,6 @@ def lift(trace: Trace, x: Any) -> Traced:
         return fresh(trace, literal(float(x), FLOAT64), weak=True)
     if isinstance(x, float):
         return fresh(trace, literal(x, FLOAT64), weak=True)
-    if isinstance(x, np.generic):
-        return fresh(trace, scalar_of(np.asarray(x, canonical(x.dtype, here()))))
     if isinstance(x, np.ndarray):
         return captured(trace, x)
     if isinstance(x, list | tuple):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.dtypes import BOOL, canonical, is_float
+from ..ir.errors import DTypeError
 from .context import Trace, current, here, refused
 from .eager import run_eagerly
 from .elementwise import binary, cast, filled_with, power, select, unary
@@ -157,7 +158,13 @@ def _number(trace: Trace, value: float) -> Traced:
     return lift(trace, value)
 
 
+def _rint(trace: Trace, x: Traced) -> Traced:
+    return unary(trace, "round", cast(trace, x, floating(x.dtype)))
+
+
 def _positive(trace: Trace, x: Traced) -> Traced:
+    if x.dtype == BOOL:
+        raise DTypeError("numpy.positive is not defined for booleans", here())
     return fresh(trace, atom_of(trace, x), weak=x.weak)
 
 
@@ -276,7 +283,7 @@ def _is_outside(trace: Trace, x: Traced, bound: Traced, name: str) -> bool:
 
 _UNARY = {
     "negative": "neg", "absolute": "abs", "floor": "floor", "ceil": "ceil",
-    "trunc": "trunc", "rint": "round", "sqrt": "sqrt", "cbrt": "cbrt", "square": "square",
+    "trunc": "trunc", "sqrt": "sqrt", "cbrt": "cbrt", "square": "square",
     "reciprocal": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
     "log2": "log2", "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan",
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "sinh": "sinh", "cosh": "cosh",
@@ -300,6 +307,7 @@ _REDUCTIONS = {
 
 _OTHERS = (
     ("positive", _positive, 1),
+    ("rint", _rint, 1),
     ("fabs", _fabs, 1),
     ("sign", _sign, 1),
     ("logical_not", _logical_not, 1),
