@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..errors import InternalError
 from ..graph.key import workload_key
 from ..graph.nodes import ArrayType, Constant, Equation, Group, GroupedGraph, Literal, Var
 from ..graph.ops import Reshape, UpdateSlice
@@ -60,11 +61,15 @@ class _Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Update:
-    """An update done early: the range written, its result, and the array that it is a range of."""
+    """An update done early: the range written, its result, and the array that it is a range of.
+
+    `names`: what the value is called on its way to the update.
+    """
 
     target: Piece
     result: Var
     base: Piece
+    names: tuple[Var, ...]
 
 
 class _Builder:
@@ -88,7 +93,8 @@ class _Builder:
                 self.readers.setdefault(var, []).append(k)
         self.makers = {v: g for g in grouped.groups for v in g.outputs}
         self.returned = {v for v in grouped.outputs if isinstance(v, Var)}
-        self.stored: dict[Var, Piece] = {}  # updates that have been done already
+        self.stored: dict[Var, Piece] = {}  # results of updates that have been done already
+        self.settled: set[Var] = set()  # values of such updates: part of the array they went into
         self.arguments: list[Piece] = []
         for k, var in enumerate(grouped.inputs):
             nbytes = var.type.nbytes
@@ -146,7 +152,8 @@ class _Builder:
 
     def define(self, var: Var, piece: Piece) -> None:
         self.pieces[var] = piece
-        piece.storage.pending += self.uses[var]
+        if var not in self.settled:
+            piece.storage.pending += self.uses[var]
 
     def emit(self, step: _Call | _Move) -> None:
         pieces = step.pieces if isinstance(step, _Call) else (step.source, step.target)
@@ -159,10 +166,14 @@ class _Builder:
     def take(self, group: Group) -> None:
         """Gives the group's outputs their memory, and emits its launch if it needs one."""
         operands = [self.pieces[v] for v in group.inputs]
-        for piece in operands:
-            piece.storage.pending -= 1
+        for var, piece in zip(group.inputs, operands, strict=True):
+            if var not in self.settled:
+                piece.storage.pending -= 1
         if group.outputs and group.outputs[0] in self.stored:
-            self.define(group.outputs[0], self.stored[group.outputs[0]])
+            piece = self.stored[group.outputs[0]]
+            if piece.storage is not operands[0].storage:
+                raise InternalError(f"{group.name}: its value was written into another array")
+            self.define(group.outputs[0], piece)
             return
         if is_view_group(group):
             viewed = view(operands[0], group.equations[0])
@@ -230,6 +241,7 @@ class _Builder:
             targets[k] = target if update is None else replace(target, type=var.type)
             if update is not None:
                 self.stored[update.result] = update.base
+                self.settled.update(update.names)
         if donated:
             group = replace(group, donated=tuple(donated))
         return group, targets
@@ -247,7 +259,9 @@ class _Builder:
         Only if the update alone uses the value (perhaps reshaped), and nothing but updates of
         other ranges still needs the array that it goes into.
         """
+        names = []
         for _ in range(LOOKAHEAD):
+            names.append(var)
             if self.uses[var] != 1 or var in self.returned:
                 return None
             (reader,) = self.readers[var]
@@ -276,7 +290,7 @@ class _Builder:
         target = _range(piece, equation)
         if any(_range(piece, other).overlaps(target) for other in between):
             return None
-        return _Update(target, equation.outputs[0], piece)
+        return _Update(target, equation.outputs[0], piece, tuple(names))
 
     # The end.
 

@@ -28,6 +28,8 @@ class GraphBuilder:
         return self.inputs[-1]
 
     def constant(self, array: np.ndarray) -> Var:
+        array = array.copy()
+        array.flags.writeable = False
         self.constants.append(Constant(Var(ArrayType(array.shape, array.dtype)), array))
         return self.constants[-1].var
 
@@ -84,7 +86,7 @@ def build() -> GraphBuilder:
     return GraphBuilder()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def builder() -> type[GraphBuilder]:
     """The class, for tests that need several graphs."""
     return GraphBuilder

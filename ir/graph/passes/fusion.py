@@ -46,6 +46,8 @@ MAX_CONTEXTS = 16
 """An index-only equation needed at more places than this is materialised."""
 ROW_BYTES = 64 << 10
 """A row kept between its reduction and the reduction's consumers must stay close to the core."""
+MIN_RUN = 8
+"""A blocked convolution reads runs of channels this long or longer from memory only."""
 
 CHEAP = frozenset(
     "neg abs sign floor ceil trunc round square not isnan isinf isfinite signbit add sub mul "
@@ -190,11 +192,11 @@ def recomputes(c: Candidate) -> bool:
 
 
 def replicates(c: Candidate) -> bool:
-    """A broadcast below would repeat a costly computation at each of its points."""
-    size = c.equation.outputs[0].type.size
-    if size == 1 or not any(context.expands for context in c.contexts):
-        return False
-    if c.group.rows is not None and size == c.group.rows[0]:
+    """A broadcast below would repeat a costly computation at each of its points.
+
+    Values that serve one whole row each are computed once a row.
+    """
+    if not any(context.expands and context.row is None for context in c.contexts):
         return False
     match c.equation.op:
         case Elementwise(name):
@@ -314,6 +316,8 @@ def operand_contexts(consumer: Equation, position: int, own: Contexts) -> Contex
             return frozenset({Context((), (), all(c.arithmetic for c in own), row, True)})
         case Reduce() | ArgReduce():
             return frozenset({Context(operand.shape)})
+        case ConvBlocked() if position == 1 or operand.shape[-1] >= MIN_RUN:
+            return frozenset()
         case DotGeneral() | Conv() | ConvBlocked() | Pool():
             return frozenset({Context(operand.shape, (op, position), arithmetic=False)})
         case Broadcast(shape, axes):
