@@ -136,7 +136,7 @@ class Signature:
     parameters: tuple[Parameter, ...]
     fresh: tuple[FreshResult, ...]
     outputs: tuple[Output, ...]
-    structure: Structure | Container
+    structure: Structure | Tree
     plan: int
     arena_bytes: int = 0
     constants: tuple[int, ...] = ()
@@ -156,8 +156,8 @@ class Signature:
                 return Container(tuple, (Leaf.LEAF,) * len(self.outputs))
             case Structure.LIST:
                 return Container(list, (Leaf.LEAF,) * len(self.outputs))
-            case Container():
-                return self.structure
+            case tree:
+                return tree
 
     def __post_init__(self) -> None:
         if count_leaves((self.result,)) != len(self.outputs):
