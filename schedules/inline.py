@@ -186,14 +186,29 @@ def _follow(
     solved: dict[Symbol, Index] = {}
     extents = {axis.symbol: axis.extent for axis in consumer.axes}
     for part, target, extent in zip(index, written, buffer.shape, strict=True):
-        symbol = bare(part)
-        if symbol is not None and extents.get(symbol) == extent and symbol not in solved:
-            solved[symbol] = target
-        elif not (ix.is_constant(part, 0) and extent == 1):
+        digits = _digits(part, extents, extent)
+        if digits is None or solved.keys() & digits.keys():
             return _follow_flat(consumer, buffer, index, written, known)
+        for symbol, step in digits.items():
+            digit = ix.floor_divide(target, step, known)
+            solved[symbol] = ix.modulo(digit, extents[symbol], known)
     if any(axis.symbol not in solved and axis.extent != 1 for axis in consumer.axes):
         return None
     return tuple(solved.get(axis.symbol, ix.ZERO) for axis in consumer.axes)
+
+
+def _digits(index: Index, extents: Mapping[Symbol, int], extent: int) -> dict[Symbol, int] | None:
+    """The axes that an index counts through 0 .. extent-1 with, each with its step."""
+    terms = sorted(((c, a) for a, c in index.terms if isinstance(a, Symbol)), key=lambda t: t[0])
+    step = 1
+    digits: dict[Symbol, int] = {}
+    for c, symbol in terms:
+        if c != step or symbol not in extents:
+            return None
+        digits[symbol] = c
+        step *= extents[symbol]
+    whole = len(terms) == len(index.terms) and index.const == 0 and step == extent
+    return digits if whole else None
 
 
 def _follow_flat(

@@ -115,7 +115,8 @@ def require_vector(place: LoopPlace) -> None:
             raise _refusal(
                 place, block, "a scan goes in order", "vectorise a spatial axis", "vector_order"
             )
-        if AxisKind.REDUCE in found and not may_reassociate(block.definition):
+        exact = block.definition.exact_order or not may_reassociate(block.definition)
+        if AxisKind.REDUCE in found and exact:
             raise _refusal(
                 place,
                 block,
@@ -202,9 +203,13 @@ def carried(place: LoopPlace, private: bool) -> tuple[Block, Block, Buffer] | No
                 still = not any(symbol in ix.symbols(i) for i in written)
                 if still and private and not writer.definition.update:
                     continue
+                # A reduction over this loop is complete only after its last iteration.
+                complete = AxisKind.REDUCE not in kinds(writer, symbol)
                 for index in indices:
-                    if not writer.definition.update and _same_turn(
-                        written, writer_loops[1:], index, other_loops[1:]
+                    if (
+                        complete
+                        and not writer.definition.update
+                        and _same_turn(written, writer_loops[1:], index, other_loops[1:])
                     ):
                         continue
                     mine = [interval(i, writer_loops[1:]) for i in written]

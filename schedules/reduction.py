@@ -70,7 +70,7 @@ def rfactor(
         for o in definition.outputs
     )
     partial = _partial(place.block, place.around, chosen, part_name, parts)
-    depth = _depth(place, chosen, at)
+    depth = _depth(place, chosen, None if at is None else find.loop(program, at).loop)
     final = _final(place.block, place.around, depth, chosen, parts)
     program = put(program, place.path, partial)
     path = place.path[: depth + 1]
@@ -78,27 +78,23 @@ def rfactor(
     return put(program, path, top, *final)
 
 
-def _depth(place: BlockPlace, chosen: tuple[For, ...], at: LoopName | None) -> int:
+def _depth(place: BlockPlace, chosen: tuple[For, ...], at: For | None) -> int:
     """How many of the loops around the block the final reduction shares."""
     block, around = place.block, place.around
     reduced = [k for k, o in enumerate(around) if AxisKind.REDUCE in kinds(block, o.symbol)]
     if at is None:
         return reduced[0]
-    names = [loop.symbol.name for loop in around]
-    symbol = at if isinstance(at, Symbol) else None
-    depth = next(
-        (k + 1 for k, o in enumerate(around) if o.symbol is symbol or names[k] == at), None
-    )
-    if depth is None:
+    if at not in around:
         raise ScheduleError(
-            f"{at!r} is not around {block.name}",
+            f"{at.symbol.name!r} is not around {block.name}",
             block.definition.source,
-            "loops: " + ", ".join(names),
+            "loops: " + ", ".join(loop.symbol.name for loop in around),
             code="unknown_loop",
         )
+    depth = around.index(at) + 1
     if any(k < depth and around[k] not in chosen for k in reduced):
         raise ScheduleError(
-            f"a partial result of {block.name} is not finished inside {names[depth - 1]!r}",
+            f"a partial result of {block.name} is not finished inside {at.symbol.name!r}",
             block.definition.source,
             "factor the reduce loops around it too",
             code="unfinished",

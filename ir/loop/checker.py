@@ -93,10 +93,18 @@ def _check_block(block: Block, path: Path, where: str) -> None:
 
 
 def follows(condition: Index, guard: Sequence[Index], ranges: ix.Ranges) -> bool:
-    """Whether condition >= 0 holds everywhere, or wherever one of the guards is >= 0."""
+    """Whether condition >= 0 holds wherever the guards are >= 0: what multiples of them leave."""
     if ix.bounds(condition, ranges)[0] >= 0:
         return True
-    return any(ix.bounds(ix.subtract(condition, known), ranges)[0] >= 0 for known in guard)
+    coefficients = dict(condition.terms)
+    for number, known in enumerate(guard):
+        for atom, c in known.terms:
+            times, rest = divmod(coefficients.get(atom, 0), c)
+            if times > 0 and not rest:
+                left = ix.subtract(condition, ix.scale(known, times))
+                if follows(left, guard[number + 1 :], ranges):
+                    return True
+    return False
 
 
 def _check_kinds(block: Block, path: Path, where: str) -> None:
