@@ -263,6 +263,64 @@ def substitute(
     return add(*parts)
 
 
+def under(index: Index, conditions: Iterable[Index], ranges: Ranges) -> Index:
+    """The index simplified where every condition is >= 0 (it may differ elsewhere).
+
+    A condition `k0 - k * x - rest >= 0` bounds x, and so settles a quotient or remainder of x that
+    its symbols' ranges alone leave open.
+    """
+    known = tuple(conditions)
+    parts: list[Index | int] = [index.const]
+    for atom, c in index.terms:
+        if isinstance(atom, FloorDiv | Mod):
+            operand = under(atom.operand, known, ranges)
+            low, high = _bounds_under(operand, known, ranges)
+            period = low // atom.divisor
+            if low > -inf and high < inf and period == high // atom.divisor:
+                settled = isinstance(atom, FloorDiv)
+                parts.append(
+                    scale(
+                        constant(int(period))
+                        if settled
+                        else subtract(operand, atom.divisor * int(period)),
+                        c,
+                    )
+                )
+                continue
+            divide = floor_divide if isinstance(atom, FloorDiv) else modulo
+            parts.append(scale(divide(operand, atom.divisor, ranges), c))
+        else:
+            parts.append(Index(0, ((atom, c),)))
+    return add(*parts)
+
+
+def _bounds_under(
+    index: Index, conditions: tuple[Index, ...], ranges: Ranges
+) -> tuple[Bound, Bound]:
+    """An interval of the index where the conditions hold."""
+    low, high = bounds(index, ranges)
+    if not index.terms:
+        return low, high
+    for condition in conditions:
+        coefficients = dict(condition.terms)
+        first, c = index.terms[0]
+        k, uneven = divmod(coefficients.get(first, 0), c)
+        if uneven or not k:
+            continue
+        moving = Index(0, index.terms)
+        rest = subtract(condition, scale(moving, k))
+        if any(atom in dict(rest.terms) for atom, _ in index.terms):
+            continue
+        _, most = bounds(rest, ranges)  # k * moving + rest >= 0
+        if most == inf:
+            continue
+        if k > 0:
+            low = max(low, -(int(most) // k) + index.const)
+        else:
+            high = min(high, int(most) // -k + index.const)
+    return low, high
+
+
 def flatten(index: Iterable[Index], strides: Iterable[int]) -> Index:
     """The sum of index * stride: a position in elements."""
     return add(*(scale(i, s) for i, s in zip(index, strides, strict=True)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .index import NO_RANGES, Ranges, dynamics, substitute
+from .index import NO_RANGES, Ranges, dynamics, substitute, under
 from .nodes import (
     Check,
     Const,
@@ -78,21 +78,27 @@ def rewrite(
     leaf: Callable[[Value], Value | None] = lambda value: None,
     mapping: Mapping[Symbol, Index] | None = None,
     ranges: Ranges = NO_RANGES,
+    conditions: Sequence[Index] = (),
 ) -> tuple[Value, ...]:
     """The roots with symbols replaced by `mapping` and then nodes by `leaf` (None keeps a node).
 
-    `leaf` sees each node after its operands and indices were rewritten.
+    `leaf` sees each node after its operands and indices were rewritten. Indices are simplified as
+    the `conditions` (each >= 0, over the new symbols) allow.
     """
     mapping = mapping or {}
     new: dict[int, Value] = {}
     for value in postorder(roots):
-        rebuilt = _rebuild(value, new, mapping, ranges)
+        rebuilt = _rebuild(value, new, mapping, ranges, conditions)
         new[id(value)] = leaf(rebuilt) or rebuilt
     return tuple(new[id(r)] for r in roots)
 
 
 def _rebuild(
-    value: Value, new: dict[int, Value], mapping: Mapping[Symbol, Index], ranges: Ranges
+    value: Value,
+    new: dict[int, Value],
+    mapping: Mapping[Symbol, Index],
+    ranges: Ranges,
+    conditions: Sequence[Index],
 ) -> Value:
     def index(i: Index) -> Index:
         changed: dict[Dynamic, Dynamic] = {}
@@ -100,7 +106,8 @@ def _rebuild(
             inner = new[id(d.value)]
             if inner is not d.value:
                 changed[d] = replace(d, value=inner)
-        return substitute(i, mapping, ranges, changed) if changed or mapping else i
+        j = substitute(i, mapping, ranges, changed) if changed or mapping else i
+        return under(j, conditions, ranges) if conditions else j
 
     match value:
         case Load(buffer, old):
@@ -135,12 +142,14 @@ def rewrite_with_index(
     leaf: Callable[[Value], Value | None] = lambda value: None,
     mapping: Mapping[Symbol, Index] | None = None,
     ranges: Ranges = NO_RANGES,
+    conditions: Sequence[Index] = (),
 ) -> tuple[tuple[Value, ...], tuple[Index, ...]]:
     """Values and the index they are written to, rewritten together (shared nodes stay shared)."""
     inside = [d for i in index for d in dynamics(i)]
-    new = rewrite((*roots, *(d.value for d in inside)), leaf, mapping, ranges)
+    new = rewrite((*roots, *(d.value for d in inside)), leaf, mapping, ranges, conditions)
     changed = {
         d: replace(d, value=value) if value is not d.value else d
         for d, value in zip(inside, new[len(roots) :], strict=True)
     }
-    return new[: len(roots)], tuple(substitute(i, mapping or {}, ranges, changed) for i in index)
+    places = (substitute(i, mapping or {}, ranges, changed) for i in index)
+    return new[: len(roots)], tuple(under(i, conditions, ranges) for i in places)

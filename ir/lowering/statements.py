@@ -137,7 +137,11 @@ def _statement(block: l.Block, ranges: Ranges) -> Statement:
     }
     domain = tuple(ix.substitute(d, axes, ranges) for d in definition.domain)
     values, index = rewrite_with_index(
-        definition.values, definition.index, mapping=axes, ranges=ranges
+        definition.values,
+        definition.index,
+        mapping=axes,
+        ranges=ranges,
+        conditions=block.guard,
     )
     return Statement(
         definition.outputs,
