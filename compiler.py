@@ -23,11 +23,9 @@ from .backends.llvm.cache import DiskCache, entry_key, folder_from_environment
 from .backends.llvm.emit import emit_kernel
 from .backends.llvm.orc import Library
 from .backends.llvm.plan import arena_bytes, emit_plan, launches
-from .ir import dtypes as dt
 from .ir.errors import BoundsError, LoopwrightError, OutOfMemoryError
 from .ir.flat.cost import estimate
 from .ir.flat.nodes import FlatProgram
-from .ir.graph.key import workload_key
 from .ir.graph.nodes import Graph, Group, GroupedGraph, Var
 from .ir.graph.ops import Precision
 from .ir.graph.passes.fuse import group
