@@ -66,8 +66,7 @@ class _Fusion:
                     self.consumers[atom].append((equation, position))
         for equation in reversed(self.graph.equations):
             self.place(equation)
-        order = {e: k for k, e in enumerate(self.graph.equations)}
-        groups = hoist_views(self.finish(order))
+        groups = hoist_views(self.finish())
         return GroupedGraph(self.graph.inputs, self.graph.constants, groups, self.graph.outputs)
 
     def place(self, equation: Equation) -> None:
@@ -184,38 +183,59 @@ class _Fusion:
         """Whether a view of the operand is worth it: a slice may instead compute a part only."""
         return isinstance(equation.op, Reshape) or equation.inputs[0] in self.fixed
 
-    def finish(self, order: dict[Equation, int]) -> tuple[Group, ...]:
+    def finish(self) -> tuple[Group, ...]:
         """The groups in running order, with their inputs and outputs."""
-        made: list[tuple[str, list[Equation], list[Var], set[Var]]] = []
         wanted = set(self.results)
-        for g in reversed(self.groups):
-            equations = sorted(g.members, key=order.__getitem__)
-            inside = {v for e in equations for v in e.outputs}
-            reads = dict.fromkeys(
-                a for e in equations for a in e.inputs if isinstance(a, Var) and a not in inside
-            )
-            wanted.update(reads)
-            home = {v for e in equations if self.homes[e] is g for v in e.outputs}
-            made.append((_title(g.root, equations), equations, list(reads), home))
+        for g in self.groups:
+            g.members.reverse()
+            inside = {v for e in g.members for v in e.outputs}
+            wanted.update(g.reads - inside)
         finished = []
         names: dict[str, int] = defaultdict(int)
-        for title, equations, reads_list, home in made:
-            outputs = tuple(v for e in equations for v in e.outputs if v in home and v in wanted)
+        for g in reversed(self.groups):
+            home = [v for e in g.members if self.homes[e] is g for v in e.outputs]
+            outputs = tuple(v for v in home if v in wanted)
+            equations = _ordered(g.members, outputs)
+            inputs = _inputs(equations)
+            title = describe(equations)
             number = names[title]
             names[title] += 1
             name = f"{title}_{number}" if number else title
-            inputs = tuple(reads_list)
             donated = _donated(equations, inputs, outputs)
-            finished.append(Group(name, inputs, tuple(equations), outputs, donated))
+            finished.append(Group(name, inputs, equations, outputs, donated))
         return tuple(finished)
 
 
-def _title(root: Equation, equations: list[Equation]) -> str:
-    return describe(Group("", (), tuple(equations) or (root,), ()))
+def _ordered(members: list[Equation], outputs: tuple[Var, ...]) -> tuple[Equation, ...]:
+    """The equations by a walk from the outputs, operands first.
+
+    So the order depends on the group alone, not on what stood between its equations, and equal
+    groups have equal keys.
+    """
+    makers = {v: e for e in members for v in e.outputs}
+    result: dict[Equation, None] = {}
+    stack = [(makers[v], False) for v in reversed(outputs)]
+    while stack:
+        equation, ready = stack.pop()
+        if equation in result:
+            continue
+        if ready:
+            result[equation] = None
+            continue
+        stack.append((equation, True))
+        operands = [makers[a] for a in equation.inputs if isinstance(a, Var) and a in makers]
+        stack.extend((e, False) for e in reversed(operands) if e not in result)
+    return tuple(result)
+
+
+def _inputs(equations: tuple[Equation, ...]) -> tuple[Var, ...]:
+    inside = {v for e in equations for v in e.outputs}
+    reads = (a for e in equations for a in e.inputs if isinstance(a, Var) and a not in inside)
+    return tuple(dict.fromkeys(reads))
 
 
 def _donated(
-    equations: list[Equation], inputs: tuple[Var, ...], outputs: tuple[Var, ...]
+    equations: tuple[Equation, ...], inputs: tuple[Var, ...], outputs: tuple[Var, ...]
 ) -> tuple[tuple[int, int], ...]:
     """The operand of the group's update, unless a copy is better.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 
-from ..nodes import Equation, Group, Var
+from ..nodes import Equation, Var
 from ..ops import (
     ArgReduce,
     Bitcast,
@@ -371,13 +371,13 @@ def _is_row(operand: tuple[int, ...], shape: tuple[int, ...], axes: tuple[int, .
     return not whole or not spread or max(whole) < min(spread)
 
 
-def describe(group: Group) -> str:
+def describe(equations: tuple[Equation, ...]) -> str:
     """The operations of a group in a few words, for its name."""
     words: list[str] = []
-    for equation in group.equations:
+    for equation in equations:
         op = equation.op
         name = getattr(op, "name", None)
         word = name if isinstance(name, str) and name else type(op).__name__.lower()
         if kind(op) is not Kind.INDEX and word not in words:
             words.append(word)
-    return "_".join(words[:4]) or type(group.equations[-1].op).__name__.lower()
+    return "_".join(words[:4]) or type(equations[-1].op).__name__.lower()
