@@ -260,6 +260,7 @@ class FunctionBuilder:
             if outer is None:  # written on one side only: nothing may read the other
                 outer = Operand("poison", operand.dtype, operand.lanes)
             name = self.fresh("j")
+            self.depths[name] = self.frame.depth
             self.frame.lines.append(
                 f"  {name} = phi {operand.type} [ {operand.name}, %{inner_block} ],"
                 f" [ {outer.name}, %{before} ]"
