@@ -113,7 +113,8 @@ def assert_same(got: object, want: object, exact: bool) -> None:
         finite = np.isfinite(b)
         np.testing.assert_array_equal(a[~finite], b[~finite])
         scale = np.abs(b[finite]).max(initial=0.0)
-        assert np.all(np.abs(a[finite] - b[finite]) <= ULPS * np.finfo(b.dtype).eps * scale)
+        allowed = float(ULPS * np.finfo(b.dtype).eps * scale)
+        np.testing.assert_allclose(a[finite], b[finite], rtol=0, atol=allowed)
 
 
 def marked(entry: Entry) -> object:
