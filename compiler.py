@@ -26,9 +26,11 @@ from .backends.llvm.plan import arena_bytes, emit_plan, launches
 from .ir.errors import BoundsError, LoopwrightError, OutOfMemoryError
 from .ir.flat.cost import estimate
 from .ir.flat.nodes import FlatProgram
+from .ir.graph.constants import ConstantStore
 from .ir.graph.nodes import Graph, Group, GroupedGraph, Var
 from .ir.graph.ops import Precision
 from .ir.graph.passes.fuse import group
+from .ir.graph.passes.layout import block_layout
 from .ir.graph.passes.pipeline import optimise
 from .ir.loop.nodes import LoopProgram
 from .ir.lowering.flatten import flatten
@@ -127,7 +129,12 @@ def lower_levels(group: Group, strides: Strides, name: str, options: Options) ->
 
 def prepare(graph: Graph, written: Sequence[int], options: Options) -> GroupedGraph:
     """The graph after all passes, cut into kernels. `written`: inputs that are overwritten."""
-    return group(optimise(graph, precision=options.precision), written)
+    graph = optimise(graph, precision=options.precision, store=CONSTANTS)
+    if options.precision == "default":
+        blocked = block_layout(graph, options.target)
+        if blocked is not graph:
+            graph = optimise(blocked, precision=options.precision, store=CONSTANTS)
+    return group(graph, written)
 
 
 class KernelStore:
@@ -245,5 +252,6 @@ def compile_glue(text: str) -> bytes:
     return found
 
 
+CONSTANTS = ConstantStore()
 STORE = KernelStore(DiskCache(folder_from_environment()))
 PLAN_SYMBOL = "plan"
