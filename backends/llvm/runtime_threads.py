@@ -379,7 +379,15 @@ define i32 @lw_get_threads() {
   ret i32 %value
 }
 
+; After a fork. A region that another thread had open is closed for good: its context belongs to a
+; stack that is gone.
 define internal void @forget_workers() {
+  %last = call i32 @generation()
+  %next = add i32 %last, 1
+  %wide = zext i32 %next to i64
+  %first = shl i64 %wide, 32
+  %closed = or i64 %first, 4294967295
+  store atomic i64 %closed, ptr @ticket seq_cst, align 8
   store atomic i32 0, ptr @started monotonic, align 4
   store atomic i32 0, ptr @sleepers monotonic, align 4
   store atomic i32 0, ptr @caller_sleeps monotonic, align 4

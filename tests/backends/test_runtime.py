@@ -59,9 +59,9 @@ done:
   ret i32 0
 }
 
-; As mark, and sleeps a millisecond first.
+; As mark, and sleeps two milliseconds first.
 define i32 @slow_mark(ptr %ctx, i64 %lo, i64 %hi, i32 %worker) {
-  %s = call i32 @usleep(i32 1000)
+  %s = call i32 @usleep(i32 2000)
   %r = call i32 @mark(ptr %ctx, i64 %lo, i64 %hi, i32 %worker)
   ret i32 %r
 }
@@ -138,9 +138,10 @@ def default_threads():
     runtime.set_threads(None)
 
 
-def region(bodies, name, count, grain=1, fail_at=-1, rows=1):
+def region(bodies, name, count, grain=1, fail_at=-1, rows=1, marks=None):
     """Runs a body over a region: (status, marks, workers that took part)."""
-    marks = np.zeros(count * rows + 1, np.uint8)
+    if marks is None:
+        marks = np.zeros(count * rows + 1, np.uint8)
     workers = np.zeros(2048, np.uint8)
     ctx = Ctx(marks.ctypes.data, fail_at, workers.ctypes.data)
     run = REGION(runtime.load().addresses["lw_parallel_for"])
@@ -322,6 +323,25 @@ def test_fork_while_a_region_runs(bodies):
     finally:
         stop.set()
         thread.join()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_child_leaves_the_parents_open_region_alone(bodies):
+    runtime.set_threads(3)
+    marks = np.zeros(200, np.uint8)
+    thread = threading.Thread(target=lambda: region(bodies, "slow_mark", 199, marks=marks))
+
+    def work():
+        before = marks.copy()
+        statuses = [region(bodies, "slow_mark", 24)[0] for _ in range(10)]
+        return 0 if not any(statuses) and (marks == before).all() and not before.all() else 1
+
+    thread.start()
+    while not marks.any():
+        pass
+    code = in_child(work)
+    thread.join()
+    assert code == 0
 
 
 def test_process_ends_while_workers_spin():
