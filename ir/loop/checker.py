@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import InternalError
 from ..expr import index as ix
 from ..expr.checker import check_index
-from ..expr.nodes import Buffer, Index, Symbol
+from ..expr.nodes import Buffer, FloorDiv, Index, Mod, Symbol
 from ..tensor.checker import (
     check_definition,
     check_params,
@@ -93,18 +93,41 @@ def _check_block(block: Block, path: Path, where: str) -> None:
 
 
 def follows(condition: Index, guard: Sequence[Index], ranges: ix.Ranges) -> bool:
-    """Whether condition >= 0 holds wherever the guards are >= 0: what multiples of them leave."""
-    if ix.bounds(condition, ranges)[0] >= 0:
-        return True
-    coefficients = dict(condition.terms)
-    for number, known in enumerate(guard):
-        for atom, c in known.terms:
-            times, rest = divmod(coefficients.get(atom, 0), c)
-            if times > 0 and not rest:
-                left = ix.subtract(condition, ix.scale(known, times))
-                if follows(left, guard[number + 1 :], ranges):
-                    return True
-    return False
+    """Whether condition >= 0 can be shown wherever every guard is >= 0."""
+    return _highest(ix.scale(condition, -1), guard, ranges) <= 0
+
+
+def _highest(index: Index, guard: Sequence[Index], ranges: ix.Ranges) -> ix.Bound:
+    """An upper bound of an index wherever every guard is >= 0."""
+    high: ix.Bound = index.const
+    for atom, c in index.terms:
+        if c > 0 and isinstance(atom, FloorDiv):
+            inner = _highest(atom.operand, guard, ranges)
+            high += c * (inner // atom.divisor)
+        else:
+            high += ix.bounds(ix.scale(ix.of(atom), c), ranges)[1]
+    for known in guard:
+        # known >= 0, so m * index <= m * index + known
+        taken = dict(known.terms)
+        for atom, c in index.terms[:1]:
+            m = -taken.get(atom, 0) // c
+            if m > 0:
+                total = ix.add(ix.scale(index, m), known)
+                for form in (total, _without_quotients(total)):
+                    high = min(high, ix.bounds(form, ranges)[1] // m)
+    return high
+
+
+def _without_quotients(index: Index) -> Index:
+    """The same index with d * (x // d) written as x - x % d."""
+    parts: list[Index | int] = [index.const]
+    for atom, c in index.terms:
+        if isinstance(atom, FloorDiv) and c % atom.divisor == 0:
+            rest = ix.subtract(atom.operand, ix.of(Mod(atom.operand, atom.divisor)))
+            parts.append(ix.scale(rest, c // atom.divisor))
+        else:
+            parts.append(Index(0, ((atom, c),)))
+    return ix.add(*parts)
 
 
 def _check_kinds(block: Block, path: Path, where: str) -> None:

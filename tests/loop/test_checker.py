@@ -59,11 +59,32 @@ def test_good_programs_pass() -> None:
     check(program(nest(Block(SUM, BOUND), *lanes)))
 
 
+@pytest.mark.parametrize("rows", [3, 4, 5])
+@pytest.mark.parametrize("columns", [3, 4, 5, 8, 12, 16])
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_fused_and_split_axes_stay_inside(rows: int, columns: int, lanes: int) -> None:
+    outer, inner = Symbol("o"), Symbol("l")
+    total = rows * columns
+    count = -(-total // lanes)
+    ranges = {outer: (0, count - 1), inner: (0, lanes - 1)}
+    fused = ix.add(ix.scale(ix.of(outer), lanes), ix.of(inner))
+    place = (ix.floor_divide(fused, columns, ranges), ix.modulo(fused, columns, ranges))
+    guard = (ix.subtract(ix.constant(total - 1), fused),) if total % lanes else ()
+    a, y = Buffer("a", (rows, columns), F), Buffer("y", (rows, columns), F)
+    axes = (Axis(AXIS_I, rows), Axis(AXIS_R, columns))
+    at = (ix.of(AXIS_I), ix.of(AXIS_R))
+    copy = Definition("y", axes, (y,), at, (Load(a, at),))
+    body = nest(Block(copy, place, guard), loop(outer, count), loop(inner, lanes, LoopKind.VECTOR))
+    params = (Param(a, Role.INPUT), Param(y, Role.OUTPUT))
+    check(LoopProgram("kernel", params, (body,)))
+
+
 SCRATCH = Buffer("s", (6,), F, Scope.SCRATCH)
 READER = replace(SUM, name="reader", outputs=(SCRATCH,), values=(Load(Y, (ix.of(AXIS_I),)),))
 SCAN = replace(
     SUM, axes=(Axis(AXIS_I, 6), Axis(AXIS_R, 5, AxisKind.SCAN)), combiner=None, update=True
 )
+EXACT = replace(SUM, exact_order=True)
 FAULTS: dict[str, Callable[[], LoopProgram]] = {
     "two blocks sum": lambda: program(GOOD, GOOD),
     "y is never written": lambda: program(),
