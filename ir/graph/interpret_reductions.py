@@ -40,7 +40,8 @@ def _in_order(ufunc: np.ufunc, x: Array, axes: tuple[int, ...]) -> Array:
     )
     if line.shape[-1] == 0:
         return np.full(shape, ufunc.identity, x.dtype)
-    return np.asarray(ufunc.accumulate(line, axis=-1, dtype=x.dtype)[..., -1])
+    running = ufunc.accumulate(line, axis=-1, dtype=x.dtype)
+    return np.asarray(ufunc(running[..., -1], x.dtype.type(ufunc.identity)))  # 0 + -0 is 0
 
 
 def arg_reduce(op: ops.ArgReduce, x: Sequence[Array]) -> Array:

@@ -1,6 +1,6 @@
-"""Puts tests/ on the path, so that the tests of this folder can import `random_graphs`."""
+"""Lets the tests of this folder import `random_graphs` and `jax_meaning`."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]

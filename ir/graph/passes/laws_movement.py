@@ -9,6 +9,7 @@ from ..nodes import Atom, Equation
 from ..ops import (
     Broadcast,
     Concatenate,
+    Elementwise,
     Reduce,
     Reshape,
     Slice,
@@ -187,12 +188,15 @@ def fewer_parts(r: Rewriter, e: Equation) -> Atom | None:
 
 
 def reduce_nothing(r: Rewriter, e: Equation) -> Atom | None:
-    """A reduction over axes of extent 1 -> reshape."""
+    """A reduction over axes of extent 1 -> reshape; a sum of floats also adds 0 (-0 becomes 0)."""
     assert isinstance(e.op, Reduce)
     (x,) = e.inputs
     if any(x.type.shape[k] != 1 for k in e.op.axes):
         return None
-    return r.emit(Reshape(e.outputs[0].type.shape), (x,), e.source)
+    alone = r.emit(Reshape(e.outputs[0].type.shape), (x,), e.source)
+    if e.op.name != "sum" or not dtypes.is_float(x.type.dtype):
+        return alone
+    return r.emit(Elementwise("add"), (alone, literal(0, x.type.dtype)), e.source)
 
 
 def one_along_axis(r: Rewriter, e: Equation) -> Atom | None:
