@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .math_exponential import exp
-from .math_term import DOUBLE, SINGLE, Term, below, copysign, fma, format_of, horner, select
+from .math_term import DOUBLE, SINGLE, Term, below, copysign, fma, format_of, polynomial, select
 
 # erf(x) / x - 1 in x^2 on |x| <= 1.
 _SMALL = {
@@ -44,6 +44,6 @@ def erf(x: Term) -> Term:
     """The error function."""
     f = format_of(x)
     size = below(abs(x), _ONE_FROM[f])
-    near = fma(x, horner(x * x, _SMALL[f]), x)
-    far = copysign(1.0 - exp(-horner(size, _LARGE[f])), x)
+    near = fma(x, polynomial(x * x, _SMALL[f]), x)
+    far = copysign(1.0 - exp(-polynomial(size, _LARGE[f])), x)
     return select(size < 1.0, near, far)

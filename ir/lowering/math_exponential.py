@@ -22,7 +22,7 @@ from .math_term import (
     copysign,
     fma,
     format_of,
-    horner,
+    polynomial,
     select,
 )
 
@@ -99,7 +99,7 @@ def _split(x: Term) -> tuple[Term, Term, Term]:
     """(p, s, t) with e^x = p * s * t; x within the format's `_EXP_RANGE`."""
     f = format_of(x)
     rest, exponent = _reduce(x, 2 * f.bias)
-    return horner(rest, (1.0, 1.0, *_EXPM1[f])), *_half_powers(f, exponent)
+    return polynomial(rest, (1.0, 1.0, *_EXPM1[f])), *_half_powers(f, exponent)
 
 
 def exp(x: Term) -> Term:
@@ -115,12 +115,12 @@ def exp2(x: Term) -> Term:
     magic = f.magic + 2 * f.bias
     shifted = x + magic
     s, t = _half_powers(f, shifted.bits(f.unsigned))
-    return horner(x - (shifted - magic), EXP2[f]) * s * t
+    return polynomial(x - (shifted - magic), EXP2[f]) * s * t
 
 
 def _expm1_rest(rest: Term) -> Term:
     """e^r - 1."""
-    return fma(rest * rest, horner(rest, _EXPM1[format_of(rest)]), rest)
+    return fma(rest * rest, polynomial(rest, _EXPM1[format_of(rest)]), rest)
 
 
 def expm1(x: Term) -> Term:
@@ -139,7 +139,7 @@ def sinh(x: Term) -> Term:
     size = abs(x)
     half, inverse = _half_exp(size)
     square = x * x
-    small = fma(size * square, horner(square, _SINH[f]), size)
+    small = fma(size * square, polynomial(square, _SINH[f]), size)
     return copysign(select(size < 1.0, small, half - inverse), x)
 
 

@@ -110,7 +110,7 @@ def _fmod_single(a: Term, b: Term) -> Term:
 
 
 def _fmod_double(a: Term, b: Term) -> Term:
-    """a mod b for a >= b >= 0: 2^d m_a mod m_b by repeated squaring.
+    """a mod b for a >= b >= 0: m_a 2^d mod m_b, the power by squaring.
 
     m_a and m_b are the 53-bit significands and d, at most 2098, the difference of the exponents.
     """
@@ -119,9 +119,10 @@ def _fmod_double(a: Term, b: Term) -> Term:
     residues = _Residues(under)
     distance = over_exponent - under_exponent
     distance = select(distance < 0, 0, distance)
-    power = DOUBLE.power_of_two((distance >> 6) + DOUBLE.bias)
-    for position in reversed(range(6)):
-        bit = (distance >> position) & 1 if position else distance & 1
+    # 2^(d / 32) is at most 2^65: a quotient of 13 bits, which leaves an exact remainder.
+    power = residues.reduce(DOUBLE.power_of_two((distance >> 5) + DOUBLE.bias))
+    for position in (4, 3, 2, 1, 0):
+        bit = (distance >> position) & 1
         power = residues.multiply(power, power, DOUBLE.power_of_two(bit + DOUBLE.bias))
     rest = residues.multiply(over, power, None)
     rest = select(rest < 0.0, rest + under, rest)
@@ -151,7 +152,7 @@ class _Residues:
         self.inverse = 1.0 / modulus
 
     def reduce(self, x: Term) -> Term:
-        """x, at most a few m in magnitude, brought to at most about m/2."""
+        """x modulo m, at most about m/2; exact for a quotient below 2^51."""
         return fma(-nearest(x * self.inverse), self.modulus, x)
 
     def multiply(self, a: Term, b: Term, factor: Term | None) -> Term:

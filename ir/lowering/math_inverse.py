@@ -12,9 +12,9 @@ from .math_term import (
     copysign,
     fma,
     format_of,
-    horner,
     isnan,
     lit,
+    polynomial,
     select,
     sqrt,
 )
@@ -51,7 +51,7 @@ _PI_LOW = {SINGLE: -8.742277657347586e-08, DOUBLE: 1.2246467991473532e-16}
 
 def _odd(x: Term, square: Term, table: dict[Format, tuple[float, ...]]) -> Term:
     """x + x^3 p(x^2)."""
-    return fma(x * square, horner(square, table[format_of(x)]), x)
+    return fma(x * square, polynomial(square, table[format_of(x)]), x)
 
 
 def _folded_asin(x: Term) -> tuple[Term, Term, Term]:
@@ -60,7 +60,7 @@ def _folded_asin(x: Term) -> tuple[Term, Term, Term]:
     large = size > 0.5
     square = select(large, (1.0 - size) * 0.5, size * size)
     base = select(large, sqrt(square), size)
-    return large, base, base * square * horner(square, _ASIN[format_of(x)])
+    return large, base, base * square * polynomial(square, _ASIN[format_of(x)])
 
 
 def asin(x: Term) -> Term:

@@ -17,8 +17,8 @@ from .math_term import (
     copysign,
     fma,
     format_of,
-    horner,
     lit,
+    polynomial,
     select,
     sqrt,
 )
@@ -93,13 +93,13 @@ def _tail_double(fraction: Term) -> Term:
     s = fraction / (fraction + 2.0)
     half_square = fraction * fraction * 0.5
     z = s * s
-    return half_square - s * fma(z, horner(z, _LOG_DOUBLE), half_square)
+    return half_square - s * fma(z, polynomial(z, _LOG_DOUBLE), half_square)
 
 
 def _tail_single(fraction: Term) -> Term:
     """f - log1p(f)."""
     square = fraction * fraction
-    return square * fma(fraction, -horner(fraction, _LOG_SINGLE), 0.5)
+    return square * fma(fraction, -polynomial(fraction, _LOG_SINGLE), 0.5)
 
 
 def _log_parts(whole: Term, fraction: Term) -> Term:
@@ -119,7 +119,7 @@ def log2(x: Term) -> Term:
     """Logarithm to base 2, exact for powers of two."""
     if format_of(x) is SINGLE:
         whole, fraction = decompose(x)
-        return _with_limits(x, fma(fraction, horner(fraction, _LOG2_SINGLE), whole))
+        return _with_limits(x, fma(fraction, polynomial(fraction, _LOG2_SINGLE), whole))
     whole, fraction = decompose(x, SQRT_HALF[DOUBLE])
     high, low = _scaled_double(fraction, _INV_LN2)
     main = whole + high
@@ -132,7 +132,7 @@ def log10(x: Term) -> Term:
     high, low = _LOG10_2[f]
     whole, fraction = decompose(x, SQRT_HALF[f])
     if f is SINGLE:
-        inner = fma(fraction, horner(fraction, _LOG10_SINGLE), whole * low)
+        inner = fma(fraction, polynomial(fraction, _LOG10_SINGLE), whole * low)
         return _with_limits(x, fma(whole, high, inner))
     main, rest = _scaled_double(fraction, _INV_LN10)
     return _with_limits(x, fma(whole, high, main + fma(whole, low, rest)))

@@ -18,8 +18,8 @@ from .math_term import (
     copysign,
     fma,
     format_of,
-    horner,
     lit,
+    polynomial,
     select,
     sqrt,
 )
@@ -88,13 +88,13 @@ def _power_single(base: Term, y: Term) -> Term:
     exponent = (bits - 0x3FE5555555555555) >> 52
     fraction = (bits - (exponent << 52)).bits(dtypes.FLOAT64) - 1.0
     s = fraction / (fraction + 2.0)
-    logarithm = fma(s, horner(s * s, _LOG2_RATIO), DOUBLE.whole(exponent))
+    logarithm = fma(s, polynomial(s * s, _LOG2_RATIO), DOUBLE.whole(exponent))
     logarithm = _log_limits(wide, logarithm)
     product = above(below(y.cast(dtypes.FLOAT64) * logarithm, 200.0), -200.0)
     shifted = product + (DOUBLE.magic + DOUBLE.bias)
     rest = product - (shifted - (DOUBLE.magic + DOUBLE.bias))
     scale = DOUBLE.power_of_two(shifted.bits(DOUBLE.signed))
-    return (horner(rest, _EXP2_SHORT) * scale).cast(dtypes.FLOAT32)
+    return (polynomial(rest, _EXP2_SHORT) * scale).cast(dtypes.FLOAT32)
 
 
 def _log_limits(x: Term, result: Term) -> Term:
@@ -122,7 +122,7 @@ def _power_double(base: Term, y: Term) -> Term:
     biased = shifted.bits(DOUBLE.unsigned)
     half = biased >> 1
     scale = DOUBLE.power_of_two(half)
-    return horner(rest, EXP2[DOUBLE]) * scale * DOUBLE.power_of_two(biased - half)
+    return polynomial(rest, EXP2[DOUBLE]) * scale * DOUBLE.power_of_two(biased - half)
 
 
 def _log_sum(f: Term) -> tuple[Term, Term]:
@@ -140,7 +140,7 @@ def _log_sum(f: Term) -> tuple[Term, Term]:
     third_low = fma(cube, _TWO_THIRDS[0], -third) + fma(
         cube, _TWO_THIRDS[1], cube_low * _TWO_THIRDS[0]
     )
-    tail = cube * z * horner(z, _ATANH_TAIL)
+    tail = cube * z * polynomial(z, _ATANH_TAIL)
     twice = s + s
     high = twice + third
     low = ((twice - high) + third) + (third_low + (s_low + s_low) + tail)
@@ -161,7 +161,7 @@ def cbrt(x: Term) -> Term:
     step = quotient << f.fraction
     m = (bits - step - (step << 1)).bits(f.real)
 
-    y = horner(m, _INVERSE_CBRT)
+    y = polynomial(m, _INVERSE_CBRT)
     for _ in range(1 if f is SINGLE else 2):
         error = fma(-(m * y), y * y, 1.0)
         y = fma(y * error, fma(error, 2.0 / 9.0, 1.0 / 3.0), y)

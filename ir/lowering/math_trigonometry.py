@@ -2,7 +2,7 @@
 
 float32 is reduced in float64, exactly for the whole range: |x| / (2 pi) is the sum of the products
 of x with pieces of 1 / (2 pi), 28 bits each, so that every product is exact; whole turns are
-dropped after each. `math_turns.py` reduces float64; there the result is a sum of two numbers.
+dropped from each. `math_turns.py` reduces float64; there the result is a sum of two numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from .math_term import DOUBLE, SINGLE, Term, fma, format_of, horner, nearest, select
+from .math_term import DOUBLE, SINGLE, Term, fma, format_of, nearest, polynomial, select
 from .math_turns import reduce_double
 
 _TURN_PIECES = (
@@ -53,11 +53,11 @@ _TAN = {
 def _reduce_single(x: Term) -> tuple[Term, Term]:
     """(quarter turns as int32, float64 y): x >= 0 is quarter turns * pi/2 + y, |y| <= pi/4."""
     wide = x.cast(dtypes.FLOAT64)
-    turns = wide * _TURN_PIECES[0]
-    turns = turns - nearest(turns)
-    for piece in _TURN_PIECES[1:-1]:
-        turns = fma(wide, piece, turns)
-        turns = turns - nearest(turns)
+    products = [wide * piece for piece in _TURN_PIECES[:-1]]
+    # From the largest on, so that where the terms cancel nothing has been rounded before.
+    turns, *others = [product - nearest(product) for product in products]
+    for term in others:
+        turns = turns + term
     turns = fma(wide, _TURN_PIECES[-1], turns)
     shifted = fma(turns, 4.0, DOUBLE.magic)
     quarters = shifted.bits(dtypes.INT64).cast(dtypes.INT32)
@@ -71,16 +71,16 @@ def _sin_cos(x: Term) -> tuple[Term, Term, Term]:
         quarters, wide = _reduce_single(abs(x))
         y = wide.cast(dtypes.FLOAT32)
         square = y * y
-        sine = fma(y * square, horner(square, _SIN[f]), y)
-        cosine = fma(square * square, horner(square, _COS[f]), fma(square, -0.5, 1.0))
+        sine = fma(y * square, polynomial(square, _SIN[f]), y)
+        cosine = fma(square * square, polynomial(square, _COS[f]), fma(square, -0.5, 1.0))
         return quarters, sine, cosine
     quarters, y, tail = reduce_double(abs(x))
     square = y * y
-    sine = y + fma(y * square, horner(square, _SIN[f]), fma(tail * square, -0.5, tail))
+    sine = y + fma(y * square, polynomial(square, _SIN[f]), fma(tail * square, -0.5, tail))
     half = square * 0.5
     first = 1.0 - half
     lost = (1.0 - first) - half
-    cosine = first + fma(square * square, horner(square, _COS[f]), lost - y * tail)
+    cosine = first + fma(square * square, polynomial(square, _COS[f]), lost - y * tail)
     return quarters, sine, cosine
 
 
@@ -125,6 +125,6 @@ def tan(x: Term) -> Term:
     else:
         quarters, y, tail = reduce_double(abs(x))
     square = y * y
-    tangent = y + fma(y * square, horner(square, _TAN[f]), fma(tail, square, tail))
+    tangent = y + fma(y * square, polynomial(square, _TAN[f]), fma(tail, square, tail))
     even = (quarters & 1).eq(0)
     return _negate_with(select(even, tangent, -1.0) / select(even, 1.0, tangent), x)
