@@ -89,7 +89,26 @@ entry:
   switch i64 %kind, label %constant [
     i64 $FRESH, label %fresh
     i64 $ARGUMENT, label %argument
+    i64 $AS_FLOAT, label %as_float
+    i64 $AS_INT, label %as_int
+    i64 $AS_BOOL, label %as_bool
   ]
+as_float:
+  %float_at = getelementptr [2 x i64], ptr %cells, i64 %number
+  %float = load double, ptr %float_at
+  %float_is = call ptr @PyFloat_FromDouble(double %float)
+  ret ptr %float_is
+as_int:
+  %int_at = getelementptr [2 x i64], ptr %cells, i64 %number
+  %int = load i64, ptr %int_at
+  %int_is = call ptr @PyLong_FromLongLong(i64 %int)
+  ret ptr %int_is
+as_bool:
+  %bool_at = getelementptr [2 x i64], ptr %cells, i64 %number
+  %bool = load i8, ptr %bool_at
+  %wide = zext i8 %bool to i64
+  %bool_is = call ptr @PyBool_FromLong(i64 %wide)
+  ret ptr %bool_is
 fresh:
   %object_at = getelementptr ptr, ptr %objects, i64 %number
   %object = load ptr, ptr %object_at

@@ -12,6 +12,9 @@ import numpy as np
 from .entry_text import (
     ARGUMENT,
     ARRAY,
+    AS_BOOL,
+    AS_FLOAT,
+    AS_INT,
     BOOL,
     CHAIN,
     CONSTANT,
@@ -42,6 +45,7 @@ from .signature import (
 )
 
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+_NUMBERS = {"f": AS_FLOAT, "i": AS_INT, "b": AS_BOOL}
 _CONTAINERS: dict[type, int] = {tuple: TUPLE, list: LIST, dict: DICT}
 _PYTHON_KINDS: dict[type, int] = {float: FLOAT, int: INT, bool: BOOL}
 
@@ -153,7 +157,9 @@ class NativeSignature:
             constant_count=len(signature.constants),
             constants=self._array(_word, signature.constants),
             result=self._array(_NodeTable, self._nodes((signature.result,))),
-            outputs=self._array(_OutputTable, [_output(output) for output in signature.outputs]),
+            outputs=self._array(
+                _OutputTable, [_output(output, signature.fresh) for output in signature.outputs]
+            ),
             release_gil=signature.release_gil,
             leaf_count=len(parameters),
             arguments=(
@@ -223,8 +229,10 @@ class NativeSignature:
         )
 
 
-def _output(output: Output) -> _OutputTable:
+def _output(output: Output, fresh: tuple[FreshResult, ...]) -> _OutputTable:
     match output:
+        case FreshOutput(result, python=True):
+            return _OutputTable(_NUMBERS[fresh[result].dtype.kind], result, None)
         case FreshOutput(result):
             return _OutputTable(FRESH, result, None)
         case ArgumentOutput(parameter):

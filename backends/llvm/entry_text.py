@@ -24,7 +24,7 @@ EXPORTS = ("lw_entry", "lw_vectorcall")
 
 # Codes in the tables; `entry` writes them.
 ARRAY, FLOAT, INT, BOOL, SCALAR, OBJECT = range(6)  # kinds of parameters
-FRESH, ARGUMENT, CONSTANT = range(3)  # kinds of outputs
+FRESH, ARGUMENT, CONSTANT, AS_FLOAT, AS_INT, AS_BOOL = range(6)  # kinds of outputs
 LEAF, TUPLE, LIST, DICT = range(4)  # nodes of nested arguments and results
 CHAIN = 8  # signatures that an entry tries
 
@@ -76,6 +76,9 @@ declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
 declare ptr @PyCapsule_New(ptr, ptr, ptr)
 declare ptr @PyCapsule_GetPointer(ptr, ptr)
+declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyBool_FromLong(i64)
 declare ptr @PyTuple_New(i64)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
@@ -413,6 +416,9 @@ def entry_text(tuple_items: int, native: int, pooled_bytes: int, stack_bytes: in
         SCALAR=SCALAR,
         FRESH=FRESH,
         ARGUMENT=ARGUMENT,
+        AS_FLOAT=AS_FLOAT,
+        AS_INT=AS_INT,
+        AS_BOOL=AS_BOOL,
         TUPLE=TUPLE,
         LIST=LIST,
         DICT=DICT,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...ir import dtypes
 from ...ir.errors import InternalError
 
 
@@ -90,9 +91,13 @@ class FreshResult:
 
 @dataclass(frozen=True, slots=True)
 class FreshOutput:
-    """Fresh result number `result`."""
+    """Fresh result number `result`.
+
+    With `python` a float64, int64 or bool of shape () is returned as a Python number.
+    """
 
     result: int
+    python: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +173,8 @@ class Signature:
             match output:
                 case FreshOutput(result) if not 0 <= result < len(self.fresh):
                     raise InternalError(f"there is no fresh result {result}")
+                case FreshOutput(result, python=True):
+                    _check_python(self.fresh[result])
                 case ArgumentOutput(number) if not 0 <= number < len(self.parameters):
                     raise InternalError(f"there is no parameter {number}")
         for number, parameter in enumerate(self.parameters):
@@ -175,3 +182,8 @@ class Signature:
                 earlier = self.parameters[parameter.alias] if parameter.alias < number else None
                 if not isinstance(earlier, ArrayParameter):
                     raise InternalError(f"parameter {number} aliases {parameter.alias}")
+
+
+def _check_python(result: FreshResult) -> None:
+    if result.shape or result.dtype not in (dtypes.FLOAT64, dtypes.INT64, dtypes.BOOL):
+        raise InternalError(f"no Python number holds {result}")

@@ -47,6 +47,20 @@ def test_rank_zero_results_are_scalars(make, dtype):
     assert type(answer) is dtype.type and answer == 1
 
 
+@pytest.mark.parametrize(
+    "value", [2.5, -0.0, float("nan"), float("inf"), 0, -(2**63), 2**63 - 1, True, False]
+)
+def test_python_numbers(make, value):
+    dtype = np.dtype(type(value))
+    parameters = (ArrayParameter(dtype, (8,)),)
+    outputs = (FreshOutput(0, python=True), FreshOutput(0))
+    answer, scalar = make("copy8", parameters, (FreshResult(dtype, ()),), outputs).callable(
+        np.full(8, value)
+    )
+    assert type(answer) is type(value) and repr(answer) == repr(value)
+    assert type(scalar) is dtype.type
+
+
 def test_structures(make):
     marker = {"a": 1}
     outputs = (
@@ -175,6 +189,8 @@ def test_signatures_that_make_no_sense_are_refused():
         dict(structure=Structure.SINGLE),
         dict(outputs=(FreshOutput(0),)),
         dict(outputs=(ArgumentOutput(1),)),
+        dict(outputs=(FreshOutput(0, True),), fresh=(FreshResult(F4, ()),)),
+        dict(outputs=(FreshOutput(0, True),), fresh=(FreshResult(np.dtype(float), (1,)),)),
         dict(parameters=(VECTOR, ArrayParameter(F4, (8,), alias=1))),
         dict(parameters=(StaticParameter(1), ArrayParameter(F4, (8,), alias=0))),
     ):
