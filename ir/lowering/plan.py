@@ -20,6 +20,7 @@ from ..graph.ops import Reshape, UpdateSlice
 from ..graph.passes.hoist import is_view_group
 from ..graph.views import store_offset
 from ..plan.nodes import Copy, Launch, Place, Plan, Step
+from ..visits import visit
 from .arena import place
 from .copies import assign_group, copy_group
 from .memory import Piece, Storage, is_contiguous, view
@@ -33,14 +34,16 @@ def build(
     grouped: GroupedGraph,
     written: Iterable[tuple[int, int]] = (),
     strides: Mapping[int, tuple[int, ...]] | None = None,
+    spare: Iterable[int] = (),
 ) -> Plan:
     """The plan of a grouped graph.
 
     `written`: pairs (input, output): that output goes back into the caller's array of that input
-    and is no fresh result. `strides`: in elements, of inputs that are not C-contiguous. Every other
-    result is fresh memory that nothing else shares.
+    and is no fresh result. `strides`: in elements, of inputs that are not C-contiguous. `spare`:
+    further inputs whose memory may be used up. Every other result is fresh memory that nothing
+    else shares.
     """
-    return _Builder(grouped, dict(written), dict(strides or {})).run()
+    return _Builder(grouped, dict(written), dict(strides or {}), frozenset(spare)).run()
 
 
 @dataclass(slots=True, eq=False)
@@ -78,6 +81,7 @@ class _Builder:
         grouped: GroupedGraph,
         written: dict[int, int],
         strides: dict[int, tuple[int, ...]],
+        spare: frozenset[int],
     ):
         self.grouped = grouped
         self.written = written
@@ -98,7 +102,9 @@ class _Builder:
         self.arguments: list[Piece] = []
         for k, var in enumerate(grouped.inputs):
             nbytes = var.type.nbytes
-            storage = self.storage(nbytes, Place.ARGUMENT, k, fixed=k not in written)
+            storage = self.storage(
+                nbytes, Place.ARGUMENT, k, fixed=k not in written and k not in spare
+            )
             own = strides.get(k)
             if own is not None and is_contiguous(var.type.shape, own):
                 own = None
@@ -114,7 +120,7 @@ class _Builder:
         }
 
     def run(self) -> Plan:
-        for group in self.grouped.groups:
+        for group in visit("plan", self.grouped.groups):
             self.take(group)
         results = self.finish()
         arena_bytes = self.place_arena()

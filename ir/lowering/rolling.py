@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..graph.key import workload_key
 from ..plan.nodes import Copy, Launch, Place, Repeat, Slot, Step
+from ..visits import visit
 from .copies import copy_group
 
 MAX_BODY = 64
@@ -84,7 +85,7 @@ def _turns(steps: Sequence[Step], kinds: Sequence[tuple[object, ...]], at: int, 
     turn = 1
     advances: list[tuple[int, ...]] = []
     while at + (turn + 1) * body <= len(steps):
-        for k in range(body):
+        for k in visit("roll", range(body)):
             here = at + turn * body + k
             if kinds[here] != kinds[here - body]:
                 return turn

@@ -2,7 +2,7 @@
 
 - A launch has one slot per parameter of its kernel, of the parameter's type.
 - A slot lies inside its memory. Only arguments have strides.
-- Constants are not written, and of the arguments only those that are results.
+- Constants are not written, and of the arguments only those that are results or spare.
 - What a kernel writes overlaps nothing else of the same launch; a copy's two sides lie apart.
 - Nothing is read before it is written, and every result is written whole.
 """
@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from itertools import combinations
 
 from ..errors import InternalError
@@ -17,11 +18,11 @@ from .nodes import Copy, Launch, Place, Plan, Repeat, Slot, Step
 from .slots import bounds, memory, parameter_types, reads, unrolled, writes
 
 
-def check(plan: Plan) -> None:
-    """Raises `InternalError` for a plan that breaks a rule."""
+def check(plan: Plan, spare: Iterable[int] = ()) -> None:
+    """Raises `InternalError` for a plan that breaks a rule. `spare`: see `lowering/plan.py`."""
     for step in plan.steps:
         _check_form(step, inside=False)
-    _Walk(plan).run()
+    _Walk(plan, spare).run()
 
 
 def _check_form(step: Step, inside: bool) -> None:
@@ -54,11 +55,11 @@ def _check_form(step: Step, inside: bool) -> None:
 class _Walk:
     """The bytes known to be written, followed through the steps."""
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: Plan, spare: Iterable[int]):
         self.plan = plan
         self.known: dict[tuple[Place, int], _Ranges] = {}
-        self.returned = {s.position for s in plan.results if s.place is Place.ARGUMENT}
-        self.sizes = {(Place.ARENA, 0): plan.arena_bytes}
+        self.writable = {s.position for s in plan.results if s.place is Place.ARGUMENT}
+        self.writable.update(spare)
         self.limits: dict[tuple[Place, int], tuple[int, int]] = {}
         for slot in plan.arguments:
             self.limits[memory(slot)] = bounds(slot)
@@ -126,7 +127,7 @@ class _Walk:
         low, high = self.inside(slot, name)
         if slot.place is Place.CONSTANT:
             raise InternalError(f"{name} writes a constant")
-        if slot.place is Place.ARGUMENT and slot.position not in self.returned:
+        if slot.place is Place.ARGUMENT and slot.position not in self.writable:
             raise InternalError(f"{name} writes argument {slot.position}, which is no result")
         self.ranges(slot).add(low, high)
 

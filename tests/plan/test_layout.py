@@ -95,6 +95,12 @@ def test_pictures_used_by_other_operations_are_unpacked_once(build):
     assert len(unpacking) == 1
 
 
+def test_weights_that_are_arguments_are_packed_if_there_is_much_to_do(build):
+    x = build.input(1, 32, 16, 16)
+    y = build.conv(x, build.input(32, 32, 3, 3))
+    assert counts(same(build.graph(y), AVX2))["ConvBlocked"] == 1
+
+
 def test_convolutions_that_it_does_not_help_stay_plain(build):
     x = build.input(1, 16, 6, 6)
     grouped = build.conv(x, build.constant(weights(16, 4, 3, 3)), groups=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopwright.ir.errors import ArgumentError
+from loopwright.ir.errors import ArgumentError, InternalError
 from loopwright.ir.graph import ops
 from loopwright.ir.graph.interpreter import interpret
 from loopwright.ir.graph.nodes import Graph, Literal
@@ -180,6 +180,16 @@ def test_strided_arguments(build, written):
     y = build.do("mul", y, 2.0)
     plan = plan_of(build.graph(y, build.row(x, 1)), *written, strides={0: (1, 6)})
     assert plan.arguments[0].strides == (1, 6)
+
+
+def test_a_spare_argument_is_used_up(build):
+    x = build.input(10, 10)
+    graph = build.graph(build.do("exp", build.set_row(x, 3, build.input(10))))
+    spared = build_plan(group(graph, [0]), spare=[0])
+    check(spared, spare=[0])
+    with pytest.raises(InternalError, match="writes argument 0"):
+        check(spared)
+    assert bytes_written(spared) == 40 + 400
 
 
 def test_empty_arrays(build):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from ...visits import visit
 from ..nodes import Atom, Equation, Graph, Group, GroupedGraph, Var
 from ..ops import Bitcast, Broadcast, Cast, Iota, Reshape, Scatter, Slice, Transpose, UpdateSlice
 from ..views import disturbs, is_view
@@ -64,7 +65,7 @@ class _Fusion:
             for position, atom in enumerate(equation.inputs):
                 if isinstance(atom, Var):
                     self.consumers[atom].append((equation, position))
-        for equation in reversed(self.graph.equations):
+        for equation in visit("fuse", reversed(self.graph.equations)):
             self.place(equation)
         groups = hoist_views(self.finish())
         return GroupedGraph(self.graph.inputs, self.graph.constants, groups, self.graph.outputs)
@@ -107,7 +108,7 @@ class _Fusion:
         found: dict[Forming, set[Context]] = {}
         memory: set[Forming] = set()
         for var in equation.outputs:
-            for consumer, position in self.consumers[var]:
+            for consumer, position in visit("fuse.uses", self.consumers[var]):
                 for g in self.placed.get(consumer, ()):
                     own = g.contexts[consumer.outputs[0]]
                     contexts = operand_contexts(consumer, position, own)

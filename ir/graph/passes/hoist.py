@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ...visits import visit
 from ..nodes import Equation, Group, Var
 from ..ops import Reshape
 from ..views import is_view, slice_offset
@@ -48,7 +49,7 @@ def _hoistable(group: Group, exported: set[Var]) -> list[Equation]:
     outside = set(group.inputs) - {group.inputs[k] for k, _ in group.donated}
     candidates: list[Equation] = []
     pieces: Counter[object] = Counter()
-    for equation in group.equations:
+    for equation in visit("hoist", group.equations):
         if not is_view(equation) or equation.inputs[0] not in outside:
             continue
         if equation.outputs[0] in exported or equation.outputs[0] in group.outputs:

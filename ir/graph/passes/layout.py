@@ -8,12 +8,14 @@ blocks (elementwise code, pooling, means over the picture, residuals), the pictu
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from ...dtypes import FLOAT32, FLOAT64, is_float
 from ...expr.elementwise import apply
 from ...target import Target
+from ...visits import visit
 from ..nodes import Atom, Constant, Equation, Graph, Literal
 from ..ops import (
     Broadcast,
@@ -31,13 +33,16 @@ from ..ops import (
 from .relayout import Blocked, Emitter
 from .rewrite import literal
 
+MIN_WORK = 1 << 20
+"""Multiplications of a convolution for which packing its weights on each call may pay."""
+
 
 def block_layout(graph: Graph, target: Target) -> Graph:
     """The graph with its suitable 2-D convolutions in the blocked layout of the target.
 
-    Suitable: float32 or float64, precision "default", weights known at compile time, and
-    channels enough to fill vectors. The same graph if there is none. Folding and cleaning should
-    follow: the packing of weights is left as equations on constants.
+    Suitable: float32 or float64, precision "default", weights known at compile time (or much more
+    work than packing them), and channels enough to fill vectors. The same graph if there is none.
+    Folding and cleaning should follow: the packing of weights is left as equations on constants.
     """
     fixed: set[Atom] = {c.var for c in graph.constants}
     for equation in graph.equations:
@@ -56,7 +61,9 @@ def _suits(equation: Equation, fixed: set[Atom], target: Target) -> bool:
     x, w = equation.inputs
     if {x.type.dtype, w.type.dtype, op.dtype} not in ({FLOAT32}, {FLOAT64}):
         return False
-    if op.input_dilation != (1, 1) or w not in fixed or 0 in x.type.shape + w.type.shape:
+    if op.input_dilation != (1, 1) or 0 in x.type.shape + w.type.shape:
+        return False
+    if w not in fixed and not _pays(equation):
         return False
     lanes = target.lanes(op.dtype.itemsize)
     if lanes == 1:
@@ -65,6 +72,14 @@ def _suits(equation: Equation, fixed: set[Atom], target: Target) -> bool:
         return 2 * w.type.shape[0] >= lanes
     channels = x.type.shape[1]
     return op.groups == channels == w.type.shape[0] and 2 * channels >= lanes
+
+
+def _pays(equation: Equation) -> bool:
+    """Whether packing the weights on every call costs little beside the convolution."""
+    _, w = equation.inputs
+    _, _, *window = w.type.shape
+    positions = equation.outputs[0].type.size // w.type.shape[0]
+    return prod(window) > 1 and positions * w.type.size >= MIN_WORK and w.type.shape[1] > 1
 
 
 class _Layout:
@@ -82,7 +97,7 @@ class _Layout:
         self.spreads: dict[Atom, Equation] = {}  # broadcasts to pictures, not made yet
 
     def run(self) -> Graph:
-        for equation in self.graph.equations:
+        for equation in visit("block_layout", self.graph.equations):
             self.emitter.source = equation.source
             if self.rewrite(equation):
                 continue
