@@ -72,6 +72,8 @@ def classify(options: argparse.Namespace) -> None:
     from .vision.preprocess import network_input
 
     if options.threads is not None:
+        if options.threads < 1:
+            raise ArgumentError(f"{options.threads} threads are not possible")
         set_threads(options.threads)
     picture = read_photograph(options.photo)
     network = efficientnet_lite(options.variant)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import loopwright
 from loopwright import cli
 from loopwright.vision import pictures
 
@@ -108,7 +110,14 @@ def test_classify_refuses_variants_and_threads(capsys: pytest.CaptureFixture[str
 def test_a_closed_pipe_is_no_error(module: str) -> None:
     """`loopwright show ... | head -1` ends quietly."""
     command = f"{sys.executable} -m loopwright.cli show {module}:plain 'float32[30]' 1 --level llvm"
+    places = [str(Path(loopwright.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        f"{command} | head -1", shell=True, capture_output=True, text=True, check=False
+        f"{command} | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
     )
     assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 import harness
 import numpy as np
@@ -30,7 +31,7 @@ def show(photo: str, resolution: int, threads: int) -> None:
     ours = lw.bind(network.apply, network.params)
     logits = np.asarray(ours(x))[0]
     first = time.perf_counter() - start
-    print(f"{photo} at {resolution} x {resolution}, EfficientNet-Lite0:")
+    print(f"{Path(photo).name} at {resolution} x {resolution}, EfficientNet-Lite0:")
     for name, probability in best_classes(logits):
         print(f"  {probability:6.1%}  {name}")
 
