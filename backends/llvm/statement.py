@@ -28,6 +28,9 @@ class StatementEmitter:
         """One instance of a statement."""
         values = self.values
         values.begin()
+        for condition in node.guard:
+            for dynamic in ix.dynamics(condition):
+                values.emit(dynamic.value, None)
         open_ = values.decide(node.guard)
         if open_ is None:
             return

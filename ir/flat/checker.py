@@ -68,7 +68,7 @@ def _assign(node: Assign, scope: frozenset[Symbol], known: set[Buffer]) -> None:
     for index in (*node.offsets, *node.guard):
         _index(index, scope)
     roots: list[Value] = [*node.values]
-    roots += [d.value for index in node.offsets for d in ix.dynamics(index)]
+    roots += [d.value for i in (*node.offsets, *node.guard) for d in ix.dynamics(i)]
     for value in postorder(roots):
         for index in indices(value):
             _index(index, scope)

@@ -80,15 +80,18 @@ class _Flattening:
         guard = _open(statement.guard, ranges)
         if guard is None:  # never runs: a condition that stays false says so to the emitter
             guard = (Index(-1),)
-        values, index = rewrite_with_index(statement.values, statement.index, leaf, None, ranges)
-        accesses = [self._access(b, index, ranges) for b in statement.outputs]
-        values, offsets = _expanded(values, [offset for _, offset in accesses])
+        values, indices = rewrite_with_index(
+            statement.values, (*statement.index, *guard), leaf, None, ranges
+        )
+        rank = len(statement.index)
+        accesses = [self._access(b, indices[:rank], ranges) for b in statement.outputs]
+        values, offsets = _expanded(values, [*(o for _, o in accesses), *indices[rank:]])
         return Assign(
             tuple(flat for flat, _ in accesses),
-            offsets,
+            offsets[: len(accesses)],
             values,
             statement.combiner,
-            guard,
+            offsets[len(accesses) :],
             statement.contract,
             statement.source,
             statement.stream,
@@ -153,7 +156,7 @@ def _open(
 def _expanded(
     values: tuple[Value, ...], offsets: list[Index]
 ) -> tuple[tuple[Value, ...], tuple[Index, ...]]:
-    """Values, and the run-time values inside offsets, in core operations."""
+    """Values, and the run-time values inside indices, in core operations."""
     inside = [d for offset in offsets for d in ix.dynamics(offset)]
     new = expand((*values, *(d.value for d in inside)))
     changed = {

@@ -135,20 +135,20 @@ def _statement(block: l.Block, ranges: Ranges) -> Statement:
     axes = {
         axis.symbol: binding for axis, binding in zip(definition.axes, block.bindings, strict=True)
     }
-    domain = tuple(ix.substitute(d, axes, ranges) for d in definition.domain)
-    values, index = rewrite_with_index(
+    values, indices = rewrite_with_index(
         definition.values,
-        definition.index,
+        (*definition.index, *definition.domain),
         mapping=axes,
         ranges=ranges,
         conditions=block.guard,
     )
+    rank = len(definition.index)
     return Statement(
         definition.outputs,
-        index,
+        indices[:rank],
         values,
         definition.combiner,
-        tuple(dict.fromkeys((*block.guard, *domain))),
+        tuple(dict.fromkeys((*block.guard, *indices[rank:]))),
         definition.combiner is not None and not definition.exact_order,
         definition.source,
         block.stream,

@@ -93,7 +93,7 @@ def _accesses(nodes: Iterable[Node], path: tuple[Nest, ...]) -> Iterator[tuple[B
             continue
         for buffer in node.outputs:
             yield buffer, _Access(node.index, path)
-        roots = (*node.values, *(d.value for i in node.index for d in dynamics(i)))
+        roots = (*node.values, *(d.value for i in (*node.index, *node.guard) for d in dynamics(i)))
         for load in loads(roots):
             yield load.buffer, _Access(load.index, path)
 
