@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 
 import numpy as np
 
@@ -64,5 +65,10 @@ def _op(op: GraphOp) -> str:
     return f"{type(op).__name__}[{', '.join(parts)}]"
 
 
+@cache
+def _name(dtype: np.dtype) -> str:
+    return dtype.name  # NumPy works it out anew each time
+
+
 def _type(type_: ArrayType) -> str:
-    return f"{type_.dtype.name}[{','.join(map(str, type_.shape))}]"
+    return f"{_name(type_.dtype)}[{','.join(map(str, type_.shape))}]"
