@@ -16,6 +16,7 @@ from .creation import (
     array,
     asarray,
     ascontiguousarray,
+    astype,
     broadcast_to,
     copy,
     diagflat,
@@ -38,7 +39,7 @@ from .creation import (
     vander,
     zeros,
     zeros_like,
-)  # fmt: skip
+)
 from .grids import c_, mgrid, ogrid, r_
 from .joining import (
     append,
@@ -63,7 +64,7 @@ from .joining import (
     unstack,
     vsplit,
     vstack,
-)  # fmt: skip
+)
 from .linear import (
     convolve,
     corrcoef,
@@ -82,10 +83,13 @@ from .linear import (
     tensordot,
     vdot,
     vecdot,
-)  # fmt: skip
+)
+from .mapping import apply_along_axis, vectorize
 from .nanfunctions import (
     nanargmax,
     nanargmin,
+    nancumprod,
+    nancumsum,
     nanmax,
     nanmean,
     nanmin,
@@ -93,7 +97,23 @@ from .nanfunctions import (
     nanstd,
     nansum,
     nanvar,
-)  # fmt: skip
+)
+from .queries import (
+    fix,
+    imag,
+    iscomplex,
+    iscomplexobj,
+    isneginf,
+    isposinf,
+    isreal,
+    isrealobj,
+    isscalar,
+    ndim,
+    real,
+    result_type,
+    shape,
+    size,
+)
 from .reductions import (
     all,
     allclose,
@@ -107,6 +127,7 @@ from .reductions import (
     count_nonzero,
     cumprod,
     cumsum,
+    cumulative_prod,
     cumulative_sum,
     diff,
     isclose,
@@ -120,7 +141,7 @@ from .reductions import (
     trace,
     trapezoid,
     var,
-)  # fmt: skip
+)
 from .scalars import SCALARS
 from .selection import (
     choose,
@@ -143,7 +164,7 @@ from .selection import (
     take_along_axis,
     unravel_index,
     where,
-)  # fmt: skip
+)
 from .selection import select_from as select
 from .shapes import (
     atleast_1d,
@@ -151,12 +172,14 @@ from .shapes import (
     atleast_3d,
     broadcast_arrays,
     diag,
+    diag_indices_from,
     diagonal,
     expand_dims,
     fill_diagonal,
     flip,
     fliplr,
     flipud,
+    ix_,
     matrix_transpose,
     moveaxis,
     permute_dims,
@@ -167,7 +190,9 @@ from .shapes import (
     squeeze,
     swapaxes,
     transpose,
-)  # fmt: skip
+    tril_indices_from,
+    triu_indices_from,
+)
 from .sorting import (
     argpartition,
     argsort,
@@ -175,6 +200,7 @@ from .sorting import (
     digitize,
     histogram,
     interp,
+    isin,
     lexsort,
     median,
     partition,
@@ -182,33 +208,36 @@ from .sorting import (
     quantile,
     searchsorted,
     sort,
-)  # fmt: skip
+)
 from .ufuncs import UFUNCS
 from .windows import sliding_window_view
 
 __all__ = [
-    "all", "allclose", "amax", "amin", "any", "append", "arange", "argmax", "argmin",
-    "argpartition", "argsort", "around", "array", "array_equal", "array_split", "asanyarray",
-    "asarray", "ascontiguousarray", "asfortranarray", "atleast_1d", "atleast_2d", "atleast_3d",
-    "average", "bincount", "broadcast_arrays", "broadcast_to", "c_", "choose", "clip",
-    "column_stack", "compress", "concat", "concatenate", "convolve", "copy", "copyto",
-    "corrcoef", "correlate", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
-    "cumulative_sum", "delete", "diag", "diagflat", "diagonal", "diff", "digitize", "dot",
-    "dsplit", "dstack", "e", "ediff1d", "einsum", "empty", "empty_like", "euler_gamma",
-    "expand_dims", "extract", "eye", "fill_diagonal", "flatnonzero", "flip", "fliplr", "flipud",
-    "fromfunction", "full", "full_like", "gradient", "histogram", "hsplit", "hstack",
-    "identity", "indices", "inf", "inner", "insert", "interp", "isclose", "kron", "lexsort",
-    "linalg", "linspace", "logspace", "matmul", "matrix_transpose", "max", "mean", "median",
-    "meshgrid", "mgrid", "min", "moveaxis", "nan", "nan_to_num", "nanargmax", "nanargmin",
-    "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "newaxis",
+    "all", "allclose", "amax", "amin", "any", "append", "apply_along_axis", "arange", "argmax",
+    "argmin", "argpartition", "argsort", "around", "array", "array_equal", "array_split",
+    "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "atleast_1d",
+    "atleast_2d", "atleast_3d", "average", "bincount", "broadcast_arrays", "broadcast_to", "c_",
+    "choose", "clip", "column_stack", "compress", "concat", "concatenate", "convolve", "copy",
+    "copyto", "corrcoef", "correlate", "count_nonzero", "cov", "cross", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "delete", "diag", "diag_indices_from", "diagflat",
+    "diagonal", "diff", "digitize", "dot", "dsplit", "dstack", "e", "ediff1d", "einsum",
+    "empty", "empty_like", "euler_gamma", "expand_dims", "extract", "eye", "fill_diagonal",
+    "fix", "flatnonzero", "flip", "fliplr", "flipud", "fromfunction", "full", "full_like",
+    "gradient", "histogram", "hsplit", "hstack", "identity", "imag", "indices", "inf", "inner",
+    "insert", "interp", "isclose", "iscomplex", "iscomplexobj", "isin", "isneginf", "isposinf",
+    "isreal", "isrealobj", "isscalar", "ix_", "kron", "lexsort", "linalg", "linspace",
+    "logspace", "matmul", "matrix_transpose", "max", "mean", "median", "meshgrid", "mgrid",
+    "min", "moveaxis", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
+    "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "ndim", "newaxis",
     "nonzero", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile",
     "permute_dims", "pi", "piecewise", "place", "polyval", "prod", "product", "ptp", "put",
-    "put_along_axis", "putmask", "quantile", "r_", "ravel", "ravel_multi_index", "repeat",
-    "reshape", "resize", "roll", "rollaxis", "rot90", "round", "row_stack", "searchsorted",
-    "select", "sinc", "sliding_window_view", "sort", "split", "squeeze", "stack", "std", "sum",
-    "swapaxes", "take", "take_along_axis", "tensordot", "tile", "trace", "transpose",
-    "trapezoid", "tri", "tril", "triu", "unravel_index", "unstack", "vander", "var", "vdot",
-    "vecdot", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "put_along_axis", "putmask", "quantile", "r_", "ravel", "ravel_multi_index", "real",
+    "repeat", "reshape", "resize", "result_type", "roll", "rollaxis", "rot90", "round",
+    "row_stack", "searchsorted", "select", "shape", "sinc", "size", "sliding_window_view",
+    "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "take_along_axis",
+    "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices_from",
+    "triu", "triu_indices_from", "unravel_index", "unstack", "vander", "var", "vdot", "vecdot",
+    "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 asanyarray = asarray
@@ -231,6 +260,6 @@ def __getattr__(name: str) -> Any:
 
 _PASSED_ON = frozenset((
     "broadcast_shapes", "can_cast", "dtype", "errstate", "finfo", "floating", "generic",
-    "geterr", "iinfo", "inexact", "integer", "isdtype", "isscalar", "issubdtype", "ndarray",
-    "number", "promote_types", "result_type", "s_", "seterr", "signedinteger", "unsignedinteger",
+    "geterr", "iinfo", "inexact", "integer", "isdtype", "issubdtype", "ndarray",
+    "number", "promote_types", "s_", "seterr", "signedinteger", "unsignedinteger",
 ))  # fmt: skip

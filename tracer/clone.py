@@ -13,6 +13,7 @@ import builtins
 import functools
 import os
 import sysconfig
+import threading
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -45,6 +46,20 @@ def _is_installed(file: str) -> bool:
 def is_users(function: types.FunctionType) -> bool:
     """Whether a function was written in the user's own modules."""
     return not _is_installed(function.__code__.co_filename)
+
+
+class _OneAtATime:
+    """Only one thread traces at a time: while it does, classes carry clones of its trace."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = threading.RLock()
+
+
+_one_at_a_time = _OneAtATime()
 
 
 class _Globals(dict[str, Any]):
@@ -98,9 +113,17 @@ class Cloner:
         self.builtins = vars(builtins) | {"__import__": self._import, "max": MAX, "min": MIN}
 
     def __enter__(self) -> Cloner:
+        self._lock = _one_at_a_time.lock
+        self._lock.acquire()
         return self
 
     def __exit__(self, *error: object) -> None:
+        try:
+            self._restore()
+        finally:
+            self._lock.release()
+
+    def _restore(self) -> None:
         for cls, name, attribute in reversed(self._replaced):
             setattr(cls, name, attribute)
         for names in self._globals.values():

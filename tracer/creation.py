@@ -94,6 +94,15 @@ def asarray(a: Any, dtype: Any = None, order: str = "K", *, copy: bool | None = 
 
 
 @array_function
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """`x` as another type; float to integer saturates. See `numpy.astype`."""
+    trace = active()
+    array = lift(trace, x)
+    wanted = canonical(dtype, here())
+    return x if not copy and array.dtype == wanted else cast(trace, array, wanted)
+
+
+@array_function
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """An array in C order, `a` itself if it is one; see `numpy.ascontiguousarray`."""
     x = lift(active(), a)

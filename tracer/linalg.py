@@ -19,11 +19,15 @@ from .linear import cross, matmul, norm_squared, outer, tensordot, vecdot
 from .reducing import reduce
 from .reductions import trace as sum_of_diagonal
 from .shapes import diagonal, matrix_transpose, reshape_to
+from .solving import cholesky, det, inv, slogdet, solve
 from .traced import Traced, active, atom_of, fresh, lift
 
 __all__ = [
+    "cholesky",
     "cross",
+    "det",
     "diagonal",
+    "inv",
     "matmul",
     "matrix_norm",
     "matrix_power",
@@ -31,6 +35,8 @@ __all__ = [
     "multi_dot",
     "norm",
     "outer",
+    "slogdet",
+    "solve",
     "tensordot",
     "trace",
     "vecdot",

@@ -59,6 +59,11 @@ class Masked:
             "use np.where(mask, x, other), a reduction with where=mask, or write x[mask] = ...",
         )
 
+    def require_plain(self, *options: Any) -> None:
+        """Refuses options of a reduction that a selection does not have."""
+        if any(option is not None and option is not True and option != 0 for option in options):
+            raise self.refusal()
+
     def over(self, trace: Trace, shape: Shape, mask: Traced, axes: Shape) -> Traced:
         """The whole array that holds the selected elements, if `mask` is this selection's."""
         if self.value.shape != shape or axes != self.axes or not _same(trace, mask, self.mask):

@@ -11,7 +11,7 @@ from .context import Trace
 from .eager import array_function
 from .elementwise import filled_with, select, unary
 from .reducing import arg_reduce, lowest, reduce
-from .reductions import given, mean, prod, sum, var
+from .reductions import cumprod, cumsum, given, mean, prod, sum, var
 from .traced import Traced, active, lift
 from .updates import store
 
@@ -110,3 +110,17 @@ def nanargmax(a: Any, axis: Any = None) -> Any:
 def nanargmin(a: Any, axis: Any = None) -> Any:
     """The first position of the smallest of what is not NaN; see `numpy.nanargmin`."""
     return _nan_position("min", a, axis)
+
+
+@array_function
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Running sums of what is not NaN; see `numpy.nancumsum`."""
+    trace = active()
+    return cumsum(_without_nan(trace, lift(trace, a), 0)[0], axis, dtype, out)
+
+
+@array_function
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Running products of what is not NaN; see `numpy.nancumprod`."""
+    trace = active()
+    return cumprod(_without_nan(trace, lift(trace, a), 1)[0], axis, dtype, out)

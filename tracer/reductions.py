@@ -34,6 +34,9 @@ def given(x: Any) -> Any:
     return None if x is np._NoValue else x
 
 
+_OF_SELECTIONS = frozenset(("sum", "prod", "and", "or"))
+
+
 def _reduced(
     name: str,
     a: Any,
@@ -47,9 +50,10 @@ def _reduced(
 ) -> Any:
     trace = active()
     keep = bool(given(keepdims))
-    if isinstance(a, Masked) and name not in ("max", "min"):
-        return a.reduce(name, axis, keep)
     where = given(where)
+    if isinstance(a, Masked) and name in _OF_SELECTIONS:
+        a.require_plain(dtype, out, given(initial), where)
+        return a.reduce(name, axis, keep)
     condition = None if where is None or where is True else lift(trace, where)
     x = lift(trace, a)
     wanted = None if dtype is None else canonical(dtype, here())
@@ -196,6 +200,7 @@ def mean(
     """The arithmetic mean; of integers in float64. See `numpy.mean`."""
     trace = active()
     if isinstance(a, Masked):
+        a.require_plain(dtype, out, given(keepdims), given(where))
         return a.mean(axis)
     wanted = None if dtype is None else canonical(dtype, here())
     result = mean_of(
@@ -231,6 +236,7 @@ def var(
     """The variance; see `numpy.var`."""
     trace = active()
     if isinstance(a, Masked):
+        a.require_plain(dtype, out, given(keepdims), given(where), ddof, given(correction))
         return a.var(axis)
     wanted = None if dtype is None else canonical(dtype, here())
     ddof = ddof if given(correction) is None else correction
@@ -307,14 +313,28 @@ def cumulative_sum(
     x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
     """Running sums, with a leading zero on demand; see `numpy.cumulative_sum`."""
+    return _cumulative("sum", 0, x, axis, dtype, include_initial)
+
+
+def _cumulative(
+    name: str, start: int, x: Any, axis: Any, dtype: Any, include_initial: bool
+) -> Traced:
     trace = active()
     array = lift(trace, x)
-    result = _running("sum", array, 0 if axis is None else axis, dtype, None)
+    number = axis_of(0 if axis is None else axis, array.ndim)
+    result: Traced = _running(name, array, number, dtype, None)
     if not include_initial:
         return result
-    number = axis_of(0 if axis is None else axis, array.ndim)
     edge = tuple(1 if k == number else n for k, n in enumerate(array.shape))
-    return joined(trace, [filled_with(trace, 0, edge, result.dtype), result], number)
+    return joined(trace, [filled_with(trace, start, edge, result.dtype), result], number)
+
+
+@array_function
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Running products, with a leading one on demand; see `numpy.cumulative_prod`."""
+    return _cumulative("prod", 1, x, axis, dtype, include_initial)
 
 
 @array_function

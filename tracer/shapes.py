@@ -6,6 +6,9 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
+from ..ir.dtypes import BOOL
 from ..ir.errors import ShapeError
 from .context import Trace, here, refused
 from .creation import broadcast_to, diagonal_matrix
@@ -310,3 +313,47 @@ def diag(v: Any, k: Any = 0) -> Any:
     if x.ndim != 2:
         raise ShapeError("diag takes arrays of one or two axes", here())
     return diagonal(x, k)
+
+
+@array_function
+def ix_(*args: Any) -> Any:
+    """Vectors shaped so that, as an index, they select every combination; see `numpy.ix_`."""
+    trace = active()
+    result = []
+    for k, arg in enumerate(args):
+        x = lift(trace, arg)
+        if x.ndim != 1:
+            raise ShapeError("ix_ takes vectors", here())
+        if x.dtype == BOOL:
+            known = trace.demand(atom_of(trace, x))
+            if known is None:
+                raise refused("np.ix_ of a mask that is not known while tracing")
+            x = lift(trace, np.flatnonzero(known))
+        result.append(reshape_to(trace, x, (*(1,) * k, x.size, *(1,) * (len(args) - k - 1))))
+    return tuple(result)
+
+
+def _indices_of(function: Any, *args: Any) -> Any:
+    trace = active()
+    return tuple(lift(trace, index) for index in function(*args))
+
+
+@array_function
+def diag_indices_from(arr: Any) -> Any:
+    """The index of the main diagonal; see `numpy.diag_indices_from`."""
+    x = lift(active(), arr)
+    return _indices_of(np.diag_indices, x.shape[0], x.ndim)
+
+
+@array_function
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """The index of the lower triangle; see `numpy.tril_indices_from`."""
+    x = lift(active(), arr)
+    return _indices_of(np.tril_indices, x.shape[-2], k, x.shape[-1])
+
+
+@array_function
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """The index of the upper triangle; see `numpy.triu_indices_from`."""
+    x = lift(active(), arr)
+    return _indices_of(np.triu_indices, x.shape[-2], k, x.shape[-1])

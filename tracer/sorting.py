@@ -128,6 +128,20 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 @array_function
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+    kind: Any = None,
+) -> Any:  # fmt: skip
+    """Whether each element is among others; see `numpy.isin`."""
+    trace = active()
+    x, others = lift(trace, element), lift(trace, test_elements)
+    column = reshape_to(trace, x, (*x.shape, 1))
+    same = binary(trace, "eq", column, reshape_to(trace, others, (others.size,)))
+    found = reduce(trace, "or", same, -1)
+    return unary(trace, "not", found) if invert else found
+
+
+@array_function
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """How often each small integer occurs; see `numpy.bincount`.
 

@@ -218,6 +218,36 @@ CASES: dict[str, tuple[Any, ...]] = {
     "reduce": (lambda xp, x: (xp.add.reduce(x), xp.maximum.reduce(x, axis=1),
                               xp.logical_or.reduce(x > 1), xp.multiply.accumulate(x, axis=1)), A),
     "out": (lambda xp, x, y: _out(xp, x, y), A, B),
+    "solve": (
+        lambda xp, q, x: (
+            xp.linalg.solve(q, x.T), xp.linalg.solve(q, x[0]), xp.linalg.inv(q), xp.linalg.det(q),
+            xp.linalg.solve(q[::-1, ::-1] * [[0], [1], [1], [1]] + xp.eye(4)[::-1], x.T),
+            *xp.linalg.slogdet(q), xp.linalg.inv(xp.stack([q, q.T])), xp.linalg.det(q[:1, :1]),
+        ),
+        Q, A,
+    ),
+    "cholesky": (lambda xp, q: xp.linalg.cholesky(q @ q.T + xp.eye(4)), Q),
+    # questions
+    "questions": (
+        lambda xp, x: (
+            xp.full(2, xp.ndim(x)), xp.full(2, xp.size(x, 1)), xp.zeros(xp.shape(x)), xp.real(x),
+            xp.imag(x), xp.isreal(x), xp.isposinf(x / 0), xp.isneginf(x / 0), xp.fix(x),
+            xp.zeros(2, xp.result_type(x, np.float64)), xp.zeros(2, xp.result_type(x, 1.0)),
+        ),
+        F,
+    ),
+    "isin": (lambda xp, k: (xp.isin(k, [0, 2]), xp.isin(k, [1], invert=True)), K),
+    "ix_": (lambda xp, x: x[xp.ix_([0, 2], [True, False, True, True])], A),
+    "indices from": (lambda xp, q: (q[xp.triu_indices_from(q)], q[xp.tril_indices_from(q, -1)],
+                                    q[xp.diag_indices_from(q)]), Q),
+    "triangle indices": (lambda xp, q: (q[xp.triu_indices(4, 1)], q[xp.diag_indices(4)]), Q),
+    "apply_along_axis": (
+        lambda xp, x: (xp.apply_along_axis(lambda v: v.sum() * v, 1, x),
+                       xp.apply_along_axis(lambda v: v.max(), 0, x)), F),
+    "vectorize": (lambda xp, x: xp.vectorize(lambda v, w: v * 2 + w, otypes=[float])(x, 1), A),
+    "nancumsum": (lambda xp, x: (xp.nancumsum(x, 1), xp.nancumprod(x)), N),
+    "cumulative_prod": (lambda xp, x: xp.cumulative_prod(x, axis=0), A),
+    "astype": (lambda xp, x: (xp.astype(x, np.float32), xp.astype(x, x.dtype, copy=False)), A),
     # windows
     "sliding_window_view": (
         lambda xp, x: np.lib.stride_tricks.sliding_window_view(x, (2, 3)).sum((-1, -2)), A),
