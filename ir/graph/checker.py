@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import InternalError, LoopwrightError
+from ..visits import visit
 from .nodes import Atom, Equation, Graph, Literal, Var
 from .printer import print_equations, print_type
 from .types import result_types
@@ -41,7 +42,7 @@ def check(graph: Graph, trusted: set[Equation] | None = None) -> None:
             )
         if array.flags.writeable or not array.flags.c_contiguous:
             raise InternalError("a constant's array has to be C-contiguous and read-only")
-    for number, equation in enumerate(graph.equations):
+    for number, equation in enumerate(visit("check", graph.equations)):
         fault = _fault(equation, defined, equation in trusted)
         if fault is not None:
             raise InternalError(fault + "\n" + _quote(graph.equations, number), equation.source)

@@ -60,6 +60,10 @@ class ConstantStore:
             found = self._arrays.get(digest)
             return self._enter(digest, _own(compute())) if found is None else found
 
+    def __len__(self) -> int:
+        """How many arrays are alive."""
+        return len(self._arrays)
+
     def _operand_digest(self, operand: Array | np.generic) -> bytes:
         if isinstance(operand, np.generic):
             return _digest(_describe(operand), operand.tobytes())

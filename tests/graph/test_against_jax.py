@@ -64,7 +64,7 @@ def test_operation_means_what_jax_says(kind, oracle):
     from jax_meaning import meaning
 
     @settings(
-        max_examples=12 if kind != "elementwise" else 60,
+        max_examples=8 if kind != "elementwise" else 60,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.reuse, Phase.generate],  # shrinking would compile hundreds of programs
