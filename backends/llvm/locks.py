@@ -1,7 +1,8 @@
 """Locks that a forked child can use: a fork waits until nobody else holds them.
 
 A fork takes them from the last registered to the first, so one that may be taken while another is
-held must be registered before that other.
+held must be registered before that other. What is registered stays so: these are locks of the
+process, not of an object.
 """
 
 from __future__ import annotations
