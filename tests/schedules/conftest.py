@@ -86,8 +86,8 @@ def chain(kernel: Kernel) -> LoopProgram:
     return kernel.program(kernel.apply("sub", a, kernel.spread(total, (5, 12), 0)))
 
 
-def arguments(program: LoopProgram, seed: int = 0) -> list[Array]:
-    """Arrays of small whole numbers: sums of them are exact in any order."""
+def numbers(program: LoopProgram, seed: int = 0) -> list[Array]:
+    """Arguments of small whole numbers: sums of them are exact in any order."""
     random = np.random.default_rng(seed)
     found = []
     for param in program.params:
@@ -99,12 +99,18 @@ def arguments(program: LoopProgram, seed: int = 0) -> list[Array]:
 
 
 @pytest.fixture(scope="session")
+def arguments() -> Callable[..., list[Array]]:
+    """arguments(program): arrays for its inputs."""
+    return numbers
+
+
+@pytest.fixture(scope="session")
 def same() -> Callable[..., None]:
     """same(before, after): after obeys the rules and gives the same results."""
 
     def law(before: LoopProgram, after: LoopProgram, **tolerance: float) -> None:
         check(after)
-        arrays = arguments(before)
+        arrays = numbers(before)
         shuffle = np.random.default_rng(1)
         wanted = interpret(before, arrays)
         found = interpret(after, arrays, shuffle)
