@@ -20,13 +20,13 @@ from loopwright.ir.tensor.nodes import Role
 LANES = 8
 
 
-def compile_formula(
+def flat_program(
     formula: Callable[..., Value],
     dtypes: tuple[np.dtype, ...],
     result: np.dtype,
     chunk: int = 4096,
-) -> Callable[..., np.ndarray]:
-    """formula(*loads) as a function from arrays of those dtypes to an array of `result`."""
+) -> FlatProgram:
+    """out[i] = formula(x0[i], ...) for `chunk` elements, eight at a time."""
     row, lane = Symbol("i"), Symbol("j")
     at = (ix.add(ix.scale(ix.of(row), LANES), ix.of(lane)),)
     inputs = [Buffer(f"x{k}", (chunk,), np.dtype(d)) for k, d in enumerate(dtypes)]
@@ -37,10 +37,19 @@ def compile_formula(
     outer = Loop(row, ((0, chunk // LANES),), (inner,))
     storages = [Storage(b, k, role=Role.INPUT) for k, b in enumerate(inputs)]
     storages.append(Storage(output, len(inputs), role=Role.OUTPUT))
+    return FlatProgram("formula", tuple(storages), (outer,), 0, 0)
+
+
+def compile_formula(
+    formula: Callable[..., Value],
+    dtypes: tuple[np.dtype, ...],
+    result: np.dtype,
+    chunk: int = 4096,
+) -> Callable[..., np.ndarray]:
+    """formula(*loads) as a function from arrays of those dtypes to an array of `result`."""
     target = Target.host()
-    program = FlatProgram("formula", tuple(storages), (outer,), 0, 0)
-    compiled = host.compile_object(emit.emit_kernel(program, target), target)
-    library = orc.Library([compiled], ["formula"])
+    text = emit.emit_kernel(flat_program(formula, dtypes, result, chunk), target)
+    library = orc.Library([host.compile_object(text, target)], ["formula"])
     call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(library["formula"])
 
     def run(*arrays: np.ndarray) -> np.ndarray:
@@ -80,3 +89,9 @@ def native() -> Callable[..., Callable[..., np.ndarray]]:
 def native_formula() -> Callable[..., Callable[..., np.ndarray]]:
     """`compile_formula`."""
     return compile_formula
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[..., FlatProgram]:
+    """`flat_program`."""
+    return flat_program
