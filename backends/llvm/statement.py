@@ -131,7 +131,8 @@ class StatementEmitter:
                 self.values.operations.emit("select", (bits, o, splat(n, lanes)), o.dtype)
                 for o, n in zip(new, neutral, strict=True)
             ]
-        word = _REDUCE.get(combiner.name)
+        narrow = new[0].dtype in (dt.FLOAT16, dt.BFLOAT16)  # only the combiner can add those
+        word = None if narrow else _REDUCE.get(combiner.name)
         if len(new) == 1 and word is not None and (node.contract or not dt.is_float(new[0].dtype)):
             return self._combine(node, old, [self._reduce(word, new[0])])
         if len(new) == 1 and node.contract:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..errors import InternalError
 from ..expr import index as ix
-from ..expr.nodes import Buffer, Guarded, Index, Load, Scope, Symbol, Value
+from ..expr.nodes import Buffer, Combiner, Guarded, Index, Load, Scope, Symbol, Value
 from ..expr.values import rewrite_with_index
 from ..flat.nodes import Assign, FlatNode, FlatProgram, Loop, Storage
 from ..loop.nodes import LoopKind, LoopProgram
@@ -39,6 +39,7 @@ class _Flattening:
         self.placements = placements
         self.storages: dict[Buffer, Storage] = {}
         self.flat: dict[Buffer, Buffer] = {}
+        self.combiners: dict[Combiner, Combiner] = {}
         for position, param in enumerate(program.params):
             buffer = param.buffer
             flat = Buffer(buffer.name, (_elements(buffer.shape),), buffer.dtype, Scope.GLOBAL)
@@ -90,12 +91,18 @@ class _Flattening:
             tuple(flat for flat, _ in accesses),
             offsets[: len(accesses)],
             values,
-            statement.combiner,
+            self._combiner(statement.combiner),
             offsets[len(accesses) :],
             statement.contract,
             statement.source,
             statement.stream,
         )
+
+    def _combiner(self, combiner: Combiner | None) -> Combiner | None:
+        """The combiner in core operations."""
+        if combiner is not None and combiner not in self.combiners:
+            self.combiners[combiner] = replace(combiner, results=expand(combiner.results))
+        return None if combiner is None else self.combiners[combiner]
 
     def _access(
         self, buffer: Buffer, index: tuple[Index, ...], ranges: Ranges
