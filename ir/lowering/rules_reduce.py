@@ -33,10 +33,10 @@ def accumulate(
     domain: Sequence[Index] = (),
     exact_order: bool = False,
 ) -> None:
-    """A reduction into the equation's result; sums and products of halves by way of float32."""
+    """A reduction into the equation's result; halves are accumulated in float32."""
     result = equation.outputs[0]
     dtype = result.type.dtype
-    wide = dtypes.accumulator(dtype) if name in ("sum", "prod") else dtype
+    wide = dtypes.accumulator(dtype)
     if wide == dtype:
         target = builder.result(result, base)
     else:
@@ -75,13 +75,14 @@ def arg_reduce(op: ops.ArgReduce, equation: Equation, builder: Builder) -> None:
     (reduced,) = builder.axes([shape[op.axis]], REDUCED_NAMES, AxisKind.REDUCE)
     index = indices(spatial)
     place = ix.of(reduced.symbol)
-    value = builder.read(operand, (*index[: op.axis], place, *index[op.axis :]))
+    dtype = dtypes.accumulator(operand.type.dtype)
+    value = cast(builder.read(operand, (*index[: op.axis], place, *index[op.axis :])), dtype)
     name = "arg" + op.name
-    best = builder.scratch(name + "_value", result.type.shape, operand.type.dtype)
+    best = builder.scratch(name + "_value", result.type.shape, dtype)
     target = builder.result(result, name)
     builder.define(
         name, (*spatial, reduced), (best, target), index, (value, FromIndex(place, dtypes.INT64)),
-        combine=arg_combiner(op.name, operand.type.dtype), equation=equation,
+        combine=arg_combiner(op.name, dtype), equation=equation,
     )  # fmt: skip
 
 
