@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import statistics
 import subprocess
@@ -47,15 +48,20 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured for one case: by contender, the seconds of each round."""
+    """What was measured for one case: by contender, the median of each round and the least time."""
 
     case: str
     rounds: Mapping[str, tuple[float, ...]]
+    least: Mapping[str, float]
     goal: str = ""
 
     def median(self, name: str) -> float:
         """The median round of a contender."""
         return statistics.median(self.rounds[name])
+
+    def least_ratio(self, ours: str) -> float:
+        """The best peer's least time over ours: what a loaded machine disturbs least."""
+        return min(t for name, t in self.least.items() if name != ours) / self.least[ours]
 
     def ratios(self, ours: str) -> tuple[float, ...]:
         """In each round, the best peer's time over ours."""
@@ -119,6 +125,7 @@ def measure(case: str, contenders: Sequence[Contender], samples: int = 15, goal:
         turn += timer.timeit(numbers[-1])
     samples = samples if turn * samples < ROUND_SECONDS else max(3, int(ROUND_SECONDS / turn))
     rounds: dict[str, list[float]] = {c.name: [] for c in contenders}
+    least = {c.name: math.inf for c in contenders}
     for _ in range(ROUNDS):
         taken: list[list[float]] = [[] for _ in timers]
         for _ in range(samples):
@@ -126,37 +133,41 @@ def measure(case: str, contenders: Sequence[Contender], samples: int = 15, goal:
                 seen.append(timer.timeit(number) / number / c.calls)
         for seen, c in zip(taken, contenders, strict=True):
             rounds[c.name].append(statistics.median(seen))
-    return Row(case, {name: tuple(times) for name, times in rounds.items()}, goal)
+            least[c.name] = min(least[c.name], *seen)
+    return Row(case, {name: tuple(times) for name, times in rounds.items()}, least, goal)
 
 
 def table(title: str, rows: Sequence[Row], ours: str = "loopwright") -> None:
-    """Prints medians for every contender, and how often faster than the best peer we are."""
+    """Prints every contender's median round, and how often faster than the best peer we are."""
     names = list(dict.fromkeys(name for row in rows for name in row.rounds))
     print(f"\n{title}")
     width = max(len(row.case) for row in rows)
-    print(
-        f"{'':{width}}  "
-        + "".join(f"{name:>13}" for name in names)
-        + "   best peer / ours, by round"
-    )
+    heads = "".join(f"{name:>13}" for name in names)
+    print(f"{'':{width}}  {heads}   best peer / ours: by round (of least times)")
     for row in rows:
         cells = "".join(
             f"{duration(row.median(name)):>13}" if name in row.rounds else f"{'-':>13}"
             for name in names
         )
-        ratios = row.ratios(ours) if ours in row.rounds and len(row.rounds) > 1 else ()
-        shown = " ".join(f"{r:.2f}" for r in ratios)
+        shown = ""
+        if compared(row, ours):
+            shown = " ".join(f"{r:.2f}" for r in row.ratios(ours))
+            shown += f" ({row.least_ratio(ours):.2f})"
         print(f"{row.case:{width}}  {cells}   {shown}   {row.goal}".rstrip())
-    medians = [
-        statistics.median(row.ratios(ours))
-        for row in rows
-        if ours in row.rounds and len(row.rounds) > 1
-    ]
-    if medians:
+    both = [row for row in rows if compared(row, ours)]
+    if both:
+        medians = [statistics.median(row.ratios(ours)) for row in both]
+        least = [row.least_ratio(ours) for row in both]
         print(
             f"best peer / ours: geometric mean {statistics.geometric_mean(medians):.2f}, "
-            f"least {min(medians):.2f}"
+            f"worst {min(medians):.2f}; of least times {statistics.geometric_mean(least):.2f}, "
+            f"worst {min(least):.2f}"
         )
+
+
+def compared(row: Row, ours: str) -> bool:
+    """Whether the row holds our time and a peer's."""
+    return ours in row.rounds and len(row.rounds) > 1
 
 
 def duration(seconds: float) -> str:

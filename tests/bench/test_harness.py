@@ -6,10 +6,13 @@ import harness
 import pytest
 from harness import Contender, Row
 
+LEAST = {"ours": 2.0, "a": 3.0, "b": 1.5}
+
 
 def test_ratios_are_against_the_best_peer_of_each_round() -> None:
-    row = Row("case", {"ours": (2.0, 4.0), "a": (4.0, 4.0), "b": (6.0, 2.0)})
+    row = Row("case", {"ours": (2.0, 4.0), "a": (4.0, 4.0), "b": (6.0, 2.0)}, LEAST)
     assert row.ratios("ours") == (2.0, 0.5)
+    assert row.least_ratio("ours") == 0.75
     assert row.median("a") == 4.0
 
 
@@ -36,11 +39,16 @@ def test_contenders_take_turns() -> None:
 
 def test_table_shows_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
-        Row("first", {"loopwright": (1e-3,) * 5, "peer": (2e-3,) * 5}, "goal 1 ms"),
-        Row("second", {"loopwright": (1e-3,) * 5}),
+        Row(
+            "first",
+            {"loopwright": (1e-3,) * 5, "peer": (2e-3,) * 5},
+            {"loopwright": 1e-3, "peer": 1e-3},
+            "goal 1 ms",
+        ),
+        Row("second", {"loopwright": (1e-3,) * 5}, {"loopwright": 1e-3}),
     ]
     harness.table("Title", rows)
     shown = capsys.readouterr().out
-    assert "2.00 2.00 2.00 2.00 2.00   goal 1 ms" in shown
-    assert "geometric mean 2.00, least 2.00" in shown
+    assert "2.00 2.00 2.00 2.00 2.00 (1.00)   goal 1 ms" in shown
+    assert "geometric mean 2.00, worst 2.00; of least times 1.00, worst 1.00" in shown
     assert shown.splitlines()[4].split()[-1] == "-"
