@@ -78,10 +78,10 @@ def block(program: LoopProgram, name: str) -> BlockPlace:
 def loop(program: LoopProgram, name: LoopName) -> LoopPlace:
     """The loop of that name or symbol; `ScheduleError` (unknown_loop, ambiguous_loop) otherwise."""
     if isinstance(name, Symbol):
-        for place in places(program):
-            if isinstance(place, LoopPlace) and place.loop.symbol is name:
-                return place
-        raise _unknown(program, name.name)
+        way = _loop_of(program.body, name)
+        if not way:
+            raise _unknown(program, name.name)
+        return LoopPlace(way[-1][1], tuple(k for k, _ in way), tuple(o for _, o in way[:-1]))
     owner, slash, bare = name.rpartition("/")
     if slash:
         around = block(program, owner)
@@ -102,6 +102,18 @@ def loop(program: LoopProgram, name: LoopName) -> LoopPlace:
     if not found:
         raise _unknown(program, name)
     return found[0]
+
+
+def _loop_of(nodes: tuple[Node, ...], symbol: Symbol) -> list[tuple[int, For]]:
+    """The way down to a loop: (child number, loop) from the root, empty if there is none."""
+    for number, node in enumerate(nodes):
+        if isinstance(node, For):
+            if node.symbol is symbol:
+                return [(number, node)]
+            inner = _loop_of(node.body, symbol)
+            if inner:
+                return [(number, node), *inner]
+    return []
 
 
 def _long_names(program: LoopProgram, bare: str) -> list[str]:

@@ -190,8 +190,7 @@ def _follow(
         if digits is None or solved.keys() & digits.keys():
             return _follow_flat(consumer, buffer, index, written, known)
         for symbol, step in digits.items():
-            digit = ix.floor_divide(target, step, known)
-            solved[symbol] = ix.modulo(digit, extents[symbol], known)
+            solved[symbol] = _digit(target, step, extents[symbol], extent, known)
     if any(axis.symbol not in solved and axis.extent != 1 for axis in consumer.axes):
         return None
     return tuple(solved.get(axis.symbol, ix.ZERO) for axis in consumer.axes)
@@ -225,9 +224,20 @@ def _follow_flat(
         return None
     flat = ix.flatten(written, _strides(buffer.shape))
     return tuple(
-        ix.modulo(ix.floor_divide(flat, stride, known), extent, known)
+        _digit(flat, stride, extent, _size(shape), known)
         for stride, extent in zip(_strides(shape), shape, strict=True)
     )
+
+
+def _digit(
+    number: Index, step: int, count: int, total: int, known: Mapping[Symbol, tuple[int, int]]
+) -> Index:
+    """(number // step) % count, for a number below `total`: the highest digit needs no remainder.
+
+    (In an imperfect tile the number may seem to exceed the total; its guard sees to that.)
+    """
+    quotient = ix.floor_divide(number, step, known)
+    return quotient if step * count == total else ix.modulo(quotient, count, known)
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

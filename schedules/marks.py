@@ -1,10 +1,11 @@
-"""How a loop is carried out: vectorize, unroll, parallel, partition."""
+"""How loops and stores are carried out: vectorize, unroll, parallel, partition, stream."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ..ir.errors import ScheduleError
+from ..ir.expr.nodes import Scope
 from ..ir.loop.nodes import For, LoopKind, LoopProgram
 from . import find
 from .find import LoopName, LoopPlace
@@ -106,6 +107,31 @@ def partition(program: LoopProgram, loop: LoopName) -> LoopProgram:
             code="marked_loop",
         )
     return put(program, place.path, replace(place.loop, partition=True))
+
+
+def stream(program: LoopProgram, block: str) -> LoopProgram:
+    """Lets a block store its results past the caches: for results that are not read soon.
+
+    Refused when: the block keeps its results in the kernel (stream_inner) or combines them with
+    what is there (stream_update).
+    """
+    place = find.block(program, block)
+    definition = place.block.definition
+    if any(buffer.scope is not Scope.GLOBAL for buffer in definition.outputs):
+        raise ScheduleError(
+            f"{block} writes a buffer of the kernel, which is read again",
+            definition.source,
+            "stream only results of the kernel",
+            code="stream_inner",
+        )
+    if definition.combiner is not None:
+        raise ScheduleError(
+            f"{block} combines its results in memory",
+            definition.source,
+            "cache_write first, and stream the copy",
+            code="stream_update",
+        )
+    return put(program, place.path, replace(place.block, stream=True))
 
 
 def _require_unmarked(place: LoopPlace) -> None:

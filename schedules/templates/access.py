@@ -49,15 +49,16 @@ def roots(definition: Definition) -> tuple[Value, ...]:
 
 def accesses(definition: Definition) -> list[Access]:
     """Every load and store."""
-    found = [
-        Access(value.buffer, ix.flatten(value.index, strides(value.buffer)), False)
-        for value in postorder(roots(definition))
-        if isinstance(value, Load)
-    ]
+    found = [of_load(v) for v in postorder(roots(definition)) if isinstance(v, Load)]
     return found + [
         Access(output, ix.flatten(definition.index, strides(output)), True)
         for output in definition.outputs
     ]
+
+
+def of_load(load: Load) -> Access:
+    """The access of a load."""
+    return Access(load.buffer, ix.flatten(load.index, strides(load.buffer)), False)
 
 
 def strides(buffer: Buffer) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ Whatever a primitive refuses is left as the plain loops that it was: slow at wor
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TypeAlias
 
 from ...ir.errors import ScheduleError
@@ -14,6 +15,7 @@ from ...ir.target import Target
 from ...ir.tensor.nodes import Definition
 from .. import find
 from ..find import BlockPlace
+from ..marks import stream
 from ..placement import bare
 from . import conv, depthwise, elementwise, matmul, reduction, rows, scan, window
 from .steps import merge_neighbours
@@ -32,6 +34,9 @@ TEMPLATES: tuple[tuple[Matches, Template], ...] = (
 )
 """For the plain nest of one definition, the first that matches."""
 
+STREAM_BYTES = 32 << 20
+"""A kernel that touches this much pushes its results out of the last cache level by itself."""
+
 
 def schedule(program: LoopProgram, target: Target, threads_hint: int = 2) -> LoopProgram:
     """The program with the loops that its kind of kernel runs fast in; never fails.
@@ -42,19 +47,34 @@ def schedule(program: LoopProgram, target: Target, threads_hint: int = 2) -> Loo
     if rows.matches(definitions):
         done = _attempt(program, lambda p: rows.schedule(p, target))
         if done is not program:
-            return done
+            return _stream_results(done)
     for definition in definitions:
         if _is_plain(program, definition):
             template = next((t for matches, t in TEMPLATES if matches(definition)), None)
             if template is not None:
                 program = _attempt(program, _step(template, definition, target))
-    return _attempt(program, lambda p: merge_neighbours(p, None))
+    return _stream_results(_attempt(program, lambda p: merge_neighbours(p, None)))
+
+
+def _stream_results(program: LoopProgram) -> LoopProgram:
+    """Stores past the caches what could not stay in them until it is read."""
+    if sum(prod(p.buffer.shape) * p.buffer.dtype.itemsize for p in program.params) < STREAM_BYTES:
+        return program
+    for place in find.blocks(program):
+        definition = place.block.definition
+        if all(not find.readers(program, output) for output in definition.outputs):
+            program = _attempt(program, _streaming(definition.name))
+    return program
 
 
 def _step(
     template: Template, definition: Definition, target: Target
 ) -> Callable[[LoopProgram], LoopProgram]:
     return lambda program: template(program, definition, target)
+
+
+def _streaming(block: str) -> Callable[[LoopProgram], LoopProgram]:
+    return lambda program: stream(program, block)
 
 
 def _is_plain(program: LoopProgram, definition: Definition) -> bool:

@@ -1,4 +1,8 @@
-"""Products of matrices: register tiles, and the right operand packed into panels where it pays."""
+"""Products of matrices: register tiles, and the right operand packed into panels where it pays.
+
+The same goes for all reductions whose terms take an element of each of two operands, such as
+distances between the rows of two matrices.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from dataclasses import dataclass
 from math import prod
 
 from ...ir.expr import index as ix
-from ...ir.expr.nodes import Load, Scope, Symbol
+from ...ir.expr.nodes import Guarded, Load, Scope, Symbol
+from ...ir.expr.values import postorder
 from ...ir.loop.nodes import LoopProgram
 from ...ir.target import Target
 from ...ir.tensor.nodes import Axis, AxisKind, Definition
@@ -35,7 +40,7 @@ BLOCKS = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """`sum(k) left[batch, rows, k] * right[batch, k, columns]`: the axes by what they move."""
+    """`sum(k) f(left[batch, rows, k], right[batch, k, columns])`: the axes by what they move."""
 
     definition: Definition
     left: Load
@@ -47,14 +52,19 @@ class Product:
 
 
 def recognise(definition: Definition) -> Product | None:
-    """The product that a definition is; None if it is none, or one over a restricted domain."""
-    loads = factors(definition)
+    """The product that a definition is; None if it is none, or one over a restricted domain.
+
+    The operand that moves along the last axis of the result is the right one.
+    """
+    loads = _operands(definition)
     if loads is None or definition.domain or not independent(definition):
         return None
     if any(bare(i) is None and not ix.is_constant(i) for load in loads for i in load.index):
         return None
-    left, right = (frozenset(s for i in load.index for s in ix.symbols(i)) for load in loads)
     spatial = access.of_kind(definition, AxisKind.SPATIAL)
+    left, right = (frozenset(s for i in load.index for s in ix.symbols(i)) for load in loads)
+    if spatial and spatial[-1].symbol in left - right:
+        loads, left, right = loads[::-1], right, left
     return Product(
         definition,
         *loads,
@@ -63,6 +73,20 @@ def recognise(definition: Definition) -> Product | None:
         tuple(a for a in spatial if a.symbol in right and a.symbol not in left),
         tuple(access.of_kind(definition, AxisKind.REDUCE)),
     )
+
+
+def _operands(definition: Definition) -> tuple[Load, Load] | None:
+    """The two elements that each term of a sum is computed from, if the term is cheap."""
+    combiner = definition.combiner
+    if combiner is None or definition.update or len(definition.values) != 1:
+        return None
+    if access.checks(definition) or access.cycles(definition) >= access.HEAVY:
+        return None
+    loads = {(v.buffer, v.index): v for v in postorder(definition.values) if isinstance(v, Load)}
+    if len(loads) != 2 or any(isinstance(v, Guarded) for v in postorder(definition.values)):
+        return None
+    left, right = loads.values()
+    return left, right
 
 
 def matches(definition: Definition) -> bool:
@@ -97,7 +121,8 @@ def _tiled(
     name = product.definition.name
     size = access.itemsize(product.definition)
     lanes = access.lanes(product.definition, target)
-    height, vectors = register_tile(rows, columns, lanes, target.vector_registers)
+    spare = 0 if factors(product.definition) else 2  # what a term holds while it is computed
+    height, vectors = register_tile(rows, columns, lanes, target.vector_registers - spare)
     width = vectors * lanes
     shared = access.worth_sharing([product.definition], target)
     program, batch, i, j, terms = _four_loops(program, product)
@@ -109,7 +134,8 @@ def _tiled(
     program, panel, rest = split_into(program, j, width)
     program, vector, lane = split_into(program, rest, lanes)
     stretch = None
-    if packing is not None and len(terms) == 1 and 2 * width * depth * size > target.l2:
+    regroups = len(terms) == 1 and may_reassociate(product.definition)
+    if packing is not None and regroups and 2 * width * depth * size > target.l2:
         pieces = -(-2 * width * depth * size // target.l2)
         depth = -(-depth // pieces)
         program, stretch, terms[0] = split_into(program, terms[0], depth)
@@ -163,7 +189,7 @@ def _packing(
     product: Product, rows: int, depth: int, width: int, target: Target
 ) -> tuple[tuple[int, ...], tuple[int, int]] | None:
     """(order, block) that packs the right operand into panels, if that pays."""
-    if len(product.columns) != 1 or not may_reassociate(product.definition):
+    if len(product.columns) != 1:
         return None
     column = product.columns[0].symbol
     place = [bare(i) for i in product.right.index].index(column)
