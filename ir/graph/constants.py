@@ -43,7 +43,7 @@ class ConstantStore:
             if self._digest_of(array) is not None:
                 return array
             owned = _own(array)
-            return self._enter(_digest(b"content", _describe(owned), owned.tobytes()), owned)
+            return self._enter(_digest(b"content", _describe(owned), _bytes(owned)), owned)
 
     def derive(
         self,
@@ -68,7 +68,7 @@ class ConstantStore:
         if isinstance(operand, np.generic):
             return _digest(_describe(operand), operand.tobytes())
         found = self._digest_of(operand)
-        return _digest(_describe(operand), operand.tobytes()) if found is None else found
+        return _digest(_describe(operand), _bytes(operand)) if found is None else found
 
     def _digest_of(self, array: Array) -> bytes | None:
         known = self._known.get(id(array))
@@ -101,6 +101,11 @@ def _own(array: Array) -> Array:
 
 def _describe(array: Array | np.generic) -> bytes:
     return f"{array.dtype}{array.shape}".encode()
+
+
+def _bytes(array: Array) -> memoryview:
+    """The elements in C order, without a copy where they lie so."""
+    return memoryview(array.ravel().view(np.uint8))
 
 
 def _digest(*parts: Any) -> bytes:
