@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.dtypes import BOOL, INT64, is_float
 from ..ir.errors import DTypeError, TraceError
-from .context import refused
+from .context import Trace, refused
 from .elementwise import binary, power, unary
 from .indexing import index_view
 from .masked import Masked
@@ -29,20 +29,24 @@ _FIX_NUMBER = (
 
 def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     def operate(self: Traced, other: Any) -> Any:
-        if not is_liftable(other):
-            return NotImplemented
         trace = active()
-        a, b = (lift(trace, other), self) if reflected else (self, lift(trace, other))
-        if (
-            a.weak
-            and b.weak
-            and a.elements.dtype == BOOL == b.elements.dtype
-            and name in _ARITHMETIC
-        ):
-            a, b = (fresh(trace, converted(trace, x, INT64), weak=True) for x in (a, b))
+        if other.__class__ is not self.__class__:
+            if not is_liftable(other):
+                return NotImplemented
+            other = lift(trace, other)
+        a, b = (other, self) if reflected else (self, other)
+        if a.weak and b.weak:
+            a, b = _as_integers(trace, name, a), _as_integers(trace, name, b)
         return power(trace, a, b) if name == "pow" else binary(trace, name, a, b)
 
     return operate
+
+
+def _as_integers(trace: Trace, name: str, x: Traced) -> Traced:
+    """Python's booleans are numbers among themselves."""
+    if x.dtype != BOOL or name not in _ARITHMETIC:
+        return x
+    return fresh(trace, converted(trace, x, INT64), weak=True)
 
 
 def _in_place(name: str) -> Callable[[Any, Any], Any]:

@@ -31,8 +31,9 @@ from .views import Storage
 class ArraySpec(Leaf):
     """The type of an argument.
 
-    `weak`: a Python number; `scalar`: a NumPy scalar (both of rank 0). `contiguous`: in C order.
-    `value`: of a scalar, if the function may ask for it (`Staged.guards`).
+    `weak`: a Python number; `scalar`: a NumPy scalar (both of rank 0). `strides`, in elements, of
+    an array that is not in C order. `value`: of a scalar, if the function may ask for it
+    (`Staged.guards`).
     """
 
     shape: tuple[int, ...]
@@ -40,7 +41,7 @@ class ArraySpec(Leaf):
     weak: bool = False
     read_only: bool = False
     scalar: bool = False
-    contiguous: bool = True
+    strides: tuple[int, ...] | None = None
     value: np.generic | None = None
 
 
@@ -117,10 +118,12 @@ def spec_of(leaf: Any) -> ArraySpec | None:
         case float():
             return ArraySpec((), FLOAT64, weak=True, value=np.float64(leaf))
         case np.ndarray():
-            flags = leaf.flags
+            strides = None
+            if not leaf.flags.c_contiguous:
+                strides = tuple(s // leaf.itemsize for s in leaf.strides)
             return ArraySpec(
-                leaf.shape, canonical(leaf.dtype), read_only=not flags.writeable,
-                contiguous=flags.c_contiguous,
+                leaf.shape, canonical(leaf.dtype), read_only=not leaf.flags.writeable,
+                strides=strides,
             )  # fmt: skip
         case _:
             return None
@@ -192,7 +195,7 @@ def _argument(
         return arguments[same[position]]
     storage = Storage(
         context, atom, spec.shape, spec.dtype,
-        row_major=spec.contiguous, position=position,
+        position=position, strides=spec.strides,
         read_only="the argument is a read-only array" if spec.read_only else None,
     )  # fmt: skip
     return Array(storage, spec.scalar or spec.weak, spec.weak)

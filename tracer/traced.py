@@ -116,9 +116,12 @@ def literal(value: object, dtype: np.dtype) -> Literal:
     return scalar_of(np.asarray(value, dtype))
 
 
+_LIFTABLE = (Traced, bool, int, float, np.generic, np.ndarray, list, tuple)
+
+
 def is_liftable(x: object) -> bool:
     """Whether `x` can take part in array arithmetic."""
-    return isinstance(x, Traced | bool | int | float | np.generic | np.ndarray | list | tuple)
+    return isinstance(x, _LIFTABLE)
 
 
 def lift(trace: Trace, x: Any) -> Traced:

@@ -98,6 +98,7 @@ class Storage(View):
         dtype: np.dtype,
         *,
         row_major: bool = True,
+        strides: Shape | None = None,
         read_only: str | None = None,
         position: int | None = None,
     ):
@@ -110,7 +111,7 @@ class Storage(View):
         self.op = None
         self.operands = ()
         self.root = self
-        self.strides = row_major_strides(shape) if row_major else None
+        self.strides = strides or (row_major_strides(shape) if row_major else None)
         self.read_only = read_only
         self.position = position
         self.twins: tuple[Storage, ...] = ()
