@@ -9,7 +9,7 @@ Kernels are shared by workload key in memory, by content on disk.
 from __future__ import annotations
 
 import hashlib
-import threading
+import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class Levels:
     llvm: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Kernel:
     """Machine code of one workload. `library` keeps `address` mapped."""
 
@@ -86,7 +86,7 @@ class Kernel:
     library: Library
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Executable:
     """A compiled graph: `address` is `i32 plan(ptr args, ptr arena)`."""
 
@@ -138,22 +138,23 @@ def prepare(graph: Graph, written: Sequence[int], options: Options) -> GroupedGr
 
 
 class KernelStore:
-    """The kernels of this process by workload, and their objects on disk."""
+    """The kernels in use in this process by workload, and objects on disk.
+
+    The caller serialises compilations.
+    """
 
     def __init__(self, disk: DiskCache):
         self.disk = disk
-        self.kernels: dict[str, Kernel] = {}
-        self.lock = threading.RLock()
+        self.kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
         self.built = 0  # kernels that went through code generation in this process
 
     def get(self, wanted: Mapping[str, tuple[Group, Strides]], options: Options) -> list[Kernel]:
         """The kernels of these workload keys; the missing ones are loaded or built together."""
-        with self.lock:
-            names = {key: self._name(key, options) for key in wanted}
-            missing = {key: names[key] for key in wanted if names[key] not in self.kernels}
-            if missing:
-                self._load(missing, wanted, options)
-            return [self.kernels[names[key]] for key in wanted]
+        found = {key: self.kernels.get(self._name(key, options)) for key in wanted}
+        missing = {key: self._name(key, options) for key, kernel in found.items() if not kernel}
+        if missing:
+            found.update(self._load(missing, wanted, options))
+        return [kernel for kernel in found.values() if kernel is not None]
 
     def _name(self, key: str, options: Options) -> str:
         return "k" + hashlib.sha256(f"{key}|{options.key}".encode()).hexdigest()[:24]
@@ -163,7 +164,7 @@ class KernelStore:
         missing: Mapping[str, str],
         wanted: Mapping[str, tuple[Group, Strides]],
         options: Options,
-    ) -> None:
+    ) -> dict[str, Kernel]:
         objects: dict[str, tuple[int, float, bytes]] = {}
         for key, name in missing.items():
             entry = entry_key("kernel", name)
@@ -179,9 +180,12 @@ class KernelStore:
         library = Library(
             [code for _, _, code in objects.values()], objects, runtime.load(compile_glue).addresses
         )
+        made: dict[str, Kernel] = {}
         for key, name in missing.items():
             scratch, cost, _ = objects[name]
-            self.kernels[name] = Kernel(key, name, library[name], scratch, cost, library)
+            made[key] = Kernel(key, name, library[name], scratch, cost, library)
+            self.kernels[name] = made[key]
+        return made
 
 
 def _pack(scratch_bytes: int, nanoseconds: float, code: bytes) -> bytes:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from .backends.llvm.locks import fork_safe_lock
 from .backends.llvm.native_callable import NativeCallable, detach
 from .ir import dtypes
-from .ir.errors import ArgumentError, DTypeError, InternalError
+from .ir.errors import ArgumentError
 from .ir.graph.ops import Precision
 from .ir.target import Target
+from .leaves import Held, describe, leaf_key, native, same_memory, unhashable
 from .tracer import trees
 from .tracer.staging import ArraySpec, call_inline, current_trace, trace
 from .tracer.traced import Traced
@@ -47,19 +49,14 @@ class Settings:
     fast_math: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """The value of a static parameter as a leaf: nothing looks into it."""
-
-    value: Any
-
-
 @functools.cache
 def _road() -> Any:
     """The part of the package that loads LLVM, imported by the first compilation."""
     return importlib.import_module(".specialisation", __package__)
 
 
+# One compilation at a time, for the whole process; a fork waits for it.
+_compiling = fork_safe_lock()
 _live: weakref.WeakSet[Jit[..., Any]] = weakref.WeakSet()
 _disabled = 0
 _switch = threading.Lock()
@@ -112,7 +109,6 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
         self.specialisations: list[Specialisation] = []
         self._direct: list[Specialisation] = []
         self._entry: Entry | None = None
-        self._lock = threading.RLock()
         _live.add(self)
 
     # -- calling ----------------------------------------------------------------------------
@@ -127,7 +123,7 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
             result: R = call_inline(self.__wrapped__, args, kwargs)
             return result
         given = leaves
-        leaves, copied = self._prepare(leaves)
+        leaves, copied = native(leaves, self.__qualname__)
         found = self._find(leaves, structure)
         if self._settings.debug:
             return self._checked(found, leaves)
@@ -154,56 +150,16 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
         static = self._settings.static
         if static:
             values = tuple(
-                Held(v) if n in static else v for n, v in zip(self._names, values, strict=True)
+                Held(n, v) if n in static else v for n, v in zip(self._names, values, strict=True)
             )
         return trees.flatten(values)
-
-    def _prepare(self, leaves: list[Any]) -> tuple[list[Any], list[int]]:
-        """Arrays as native code takes them, and the numbers of those that had to be copied."""
-        copied: list[int] = []
-        result = leaves
-        for k, leaf in enumerate(leaves):
-            if type(leaf) is np.ndarray:
-                flags = leaf.flags
-                if leaf.dtype in dtypes.ALL and flags.aligned and leaf.dtype.isnative:
-                    if flags.c_contiguous or not any(s % leaf.itemsize for s in leaf.strides):
-                        continue
-            elif not isinstance(leaf, np.ndarray):
-                if type(leaf) is int and not -(2**63) <= leaf < 2**63:
-                    raise ArgumentError(
-                        f"the integer {leaf} does not fit into 64 bits",
-                        None,
-                        "pass it as a NumPy scalar of a type that holds it",
-                    )
-                continue
-            if result is leaves:
-                result = list(leaves)
-            result[k] = self._converted(leaf)
-            copied.append(k)
-        return result, copied
-
-    def _converted(self, array: np.ndarray) -> np.ndarray:
-        if isinstance(array, np.ma.MaskedArray):
-            raise DTypeError(
-                f"{self.__qualname__} cannot take a masked array",
-                None,
-                "pass array.data and array.mask",
-            )
-        dtype = dtypes.canonical(array.dtype)
-        plain = np.asarray(array)
-        strided = any(s % dtype.itemsize for s in plain.strides)
-        if plain.dtype != dtype or not plain.dtype.isnative or not plain.flags.aligned or strided:
-            made = np.array(plain, dtype=dtype, order="C")
-            made.flags.writeable = plain.flags.writeable
-            return made
-        return plain
 
     # -- signatures -------------------------------------------------------------------------
 
     def _find(self, leaves: list[Any], structure: trees.Structure) -> Specialisation:
         found = self._look(leaves, structure, {})
         if found.staged.written:
-            same = _same(leaves)
+            same = same_memory(leaves)
             if same:
                 return self._look(leaves, structure, same)
         return found
@@ -216,11 +172,11 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
         try:
             candidates = self._specialisations.get(key, ())
         except TypeError:
-            raise self._unhashable(leaves) from None
+            raise unhashable(leaves, self.__qualname__) from None
         for candidate in candidates:
             if candidate.holds(leaves):
                 return candidate
-        with self._lock:
+        with _compiling:
             for candidate in self._specialisations.get(key, ()):
                 if candidate.holds(leaves):
                     return candidate
@@ -229,23 +185,6 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
             self.specialisations.append(made)
             self._offer(made, leaves, structure)
             return made
-
-    def _unhashable(self, leaves: Sequence[Any]) -> ArgumentError:
-        """The error for a static argument that no signature can be looked up by."""
-        for leaf in leaves:
-            value = leaf.value if isinstance(leaf, Held) else leaf
-            try:
-                hash(value)
-            except TypeError:
-                if not isinstance(value, np.ndarray):
-                    name = next((n for n in self._settings.static), "an argument that is no array")
-                    return ArgumentError(
-                        f"{self.__qualname__}: static argument {name!r} is of type "
-                        f"{type(value).__name__}, which cannot be hashed",
-                        None,
-                        "pass a tuple or another hashable value",
-                    )
-        raise InternalError("a signature cannot be hashed")
 
     def _specialise(
         self, leaves: list[Any], structure: trees.Structure, same: Mapping[int, int]
@@ -302,13 +241,11 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
         self, made: Specialisation, leaves: Sequence[Any], structure: trees.Structure
     ) -> None:
         """Lets the native entry take further calls like this one by itself, where it can."""
-        parts: tuple[Any, ...] = structure[2]  # type: ignore[index]
-        places = [k for k, part in enumerate(parts) if part == trees.LEAF]
-        if len(places) != len(leaves) or not self._plain or self._settings.debug:
+        if not self._plain or self._settings.debug:
             return
+        parts: tuple[Any, ...] = structure[2]  # type: ignore[index]
         plain = [leaf.value if isinstance(leaf, Held) else leaf for leaf in leaves]
-        values: Any = trees.unflatten(structure, plain)
-        signature = made.direct(values, places, len(self._direct))
+        signature = made.direct(parts, plain, len(self._direct))
         if signature is None:
             return
         self._direct.append(made)
@@ -344,7 +281,7 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function at every level of the program, for arguments or specs like these."""
         leaves, structure = self._flatten(self._bind(args, kwargs))
-        leaves, _ = self._prepare(leaves)
+        leaves, _ = native(leaves, self.__qualname__)
         staged = self._trace(leaves, structure, {})
         lowered = importlib.import_module(".lowered", __package__)
         made: Lowered = lowered.Lowered(staged, self._options())
@@ -381,55 +318,6 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
         """The result by the graph's interpreter, each value checked as it is made."""
         debugging = importlib.import_module(".debugging", __package__)
         return debugging.run(found, leaves)
-
-
-def leaf_key(leaf: Any) -> Any:
-    """What of a leaf the compiled code depends on."""
-    if isinstance(leaf, np.ndarray):
-        flags = leaf.flags
-        strides = None if flags.c_contiguous else leaf.strides
-        return (leaf.dtype, leaf.shape, strides, flags.writeable)
-    if isinstance(leaf, Held):
-        return (Held, *_exact(leaf.value))
-    if isinstance(leaf, bool | int | float | np.generic | ArraySpec):
-        return leaf if isinstance(leaf, ArraySpec) else type(leaf)
-    return _exact(leaf)
-
-
-def _exact(value: Any) -> tuple[Any, ...]:
-    """A static value with what `==` does not tell apart: 1, True and 1.0; 0.0 and -0.0."""
-    return (type(value), value.hex() if isinstance(value, float) else value)
-
-
-def describe(leaf: Any) -> str:
-    """A leaf as `explain` shows it."""
-    match leaf:
-        case np.ndarray():
-            layout = "" if leaf.flags.c_contiguous else f" strides {leaf.strides}"
-            locked = "" if leaf.flags.writeable else " read-only"
-            return f"{leaf.dtype.name}[{', '.join(map(str, leaf.shape))}]{layout}{locked}"
-        case Held(value):
-            return f"static {value!r}"
-        case bool() | int() | float() | np.generic():
-            return type(leaf).__name__
-        case _:
-            return f"static {leaf!r}"
-
-
-def _same(leaves: Sequence[Any]) -> dict[int, int]:
-    """Array leaves with exactly the memory of an earlier one, both by number among the inputs."""
-    seen: dict[Any, int] = {}
-    found: dict[int, int] = {}
-    number = 0
-    for leaf in leaves:
-        if isinstance(leaf, np.ndarray):
-            place = (leaf.ctypes.data, leaf.shape, leaf.strides, leaf.dtype)
-            if leaf.size and place in seen:
-                found[number] = seen[place]
-            else:
-                seen[place] = number
-        number += isinstance(leaf, np.ndarray | bool | int | float | np.generic)
-    return found
 
 
 @overload
@@ -501,8 +389,9 @@ def _names(names: str | Iterable[str]) -> tuple[str, ...]:
 def bind(function: Callable[..., R], params: Any) -> Jit[..., R]:
     """`function(params, ...)` with `params` (arrays in any containers) fixed, as constants.
 
-    They are copied, folded (packed, transformed) once, and shared by all signatures.
+    They are copied now, folded (packed, transformed) once, and shared by all signatures.
     """
+    params = trees.map_leaves(lambda x: x.copy() if isinstance(x, np.ndarray) else x, params)
 
     def bound(*args: Any, **kwargs: Any) -> R:
         return function(params, *args, **kwargs)

@@ -12,8 +12,10 @@ from .backends.llvm import entry
 from .backends.llvm.signature import (
     ArgumentOutput,
     ArrayParameter,
+    Container,
     FreshOutput,
     FreshResult,
+    Leaf,
     ObjectOutput,
     Output,
     Parameter,
@@ -22,14 +24,16 @@ from .backends.llvm.signature import (
     Signature,
     StaticParameter,
     Structure,
+    Tree,
 )
 from .compiler import Executable, Options, compile_glue, compile_graph
+from .ir import dtypes
 from .ir.errors import InternalError, OverlapError
 from .ir.plan.nodes import Place
+from .tracer import trees
 from .tracer.staging import Argument, ArraySpec, Computed, Staged, Static
-from .tracer.trees import LEAF
 
-_FLAT = {tuple: Structure.TUPLE, list: Structure.LIST}
+_NUMBERS = (dtypes.FLOAT64, dtypes.INT64, dtypes.BOOL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +90,10 @@ class Specialisation:
             _written(d.parameter, k in written, same.get(k)) for k, d in enumerate(self.dynamics)
         )
         self.fresh, self.outputs = _results(staged, self.executable)
-        self.weak = tuple(isinstance(o, Computed) and o.weak for o in staged.outputs)
+        self.weak = tuple(
+            isinstance(o, Computed) and o.weak and not getattr(made, "python", False)
+            for o, made in zip(staged.outputs, self.outputs, strict=True)
+        )
         entry.load(compile_glue)
         names = [f"leaf{k}" for k in range(len(self.parameters))]
         self._entry = entry.Entry(
@@ -121,41 +128,45 @@ class Specialisation:
         """Whether the scalar arguments whose values the trace relied on have those values."""
         return all(_identical(leaves[leaf], value) for leaf, value in self.guards)
 
-    def direct(self, values: Sequence[Any], places: Sequence[int], number: int) -> Signature | None:
-        """The signature for calls whose parameters are exactly `values`, leaf k being `places[k]`.
+    def direct(
+        self, structures: Sequence[trees.Structure], leaves: Sequence[Any], number: int
+    ) -> Signature | None:
+        """The signature for calls whose arguments have these structures and leaves.
 
-        None if Python must help: where results are nested or Python numbers, or where the trace
-        relies on the values of numbers.
+        None if Python must help: where an argument or result is built of other than tuples, lists
+        and dicts, or where the trace relies on the values of numbers.
         """
-        structure = self._structure()
-        if structure is None or self.guards or any(self.weak):
+        if self.guards or any(self.weak):
             return None
-        parameters: list[Parameter] = [StaticParameter(value) for value in values]
-        places = [places[d.leaf] for d in self.dynamics]
-        for place, parameter in zip(places, self.parameters, strict=True):
+        arguments, places, count = _native_trees(structures)
+        result, spots, outputs_count = _native_trees((self.staged.out_tree,))
+        if arguments is None or result is None:
+            return None
+        parameters: list[Parameter] = [StaticParameter(None)] * count
+        for k, leaf in enumerate(leaves):
+            parameters[places[k]] = StaticParameter(leaf)
+        moved = [places[d.leaf] for d in self.dynamics]
+        for place, parameter in zip(moved, self.parameters, strict=True):
             if isinstance(parameter, ArrayParameter) and parameter.alias is not None:
-                parameter = replace(parameter, alias=places[parameter.alias])
+                parameter = replace(parameter, alias=moved[parameter.alias])
             parameters[place] = parameter
-        outputs = tuple(
-            ArgumentOutput(places[o.parameter]) if isinstance(o, ArgumentOutput) else o
-            for o in self.outputs
+        outputs: list[Output] = [ObjectOutput(None)] * outputs_count
+        for spot, output in zip(spots, self.outputs, strict=True):
+            if isinstance(output, ArgumentOutput):
+                output = ArgumentOutput(moved[output.parameter])
+            outputs[spot] = output
+        flat = all(tree is Leaf.LEAF for tree in arguments)
+        return self._signature(
+            tuple(parameters), tuple(outputs), result[0], number, None if flat else arguments
         )
-        return self._signature(tuple(parameters), outputs, structure, number)
-
-    def _structure(self) -> Structure | None:
-        tree = self.staged.out_tree
-        if tree == LEAF:
-            return Structure.SINGLE
-        assert isinstance(tree, tuple)
-        kind, _, parts = tree
-        return _FLAT.get(kind) if all(part == LEAF for part in parts) else None
 
     def _signature(
         self,
         parameters: tuple[Parameter, ...],
         outputs: tuple[Output, ...],
-        structure: Structure,
+        structure: Structure | Tree,
         number: int = 0,
+        arguments: tuple[Tree, ...] | None = None,
     ) -> Signature:
         made = self.executable
         return Signature(
@@ -169,6 +180,7 @@ class Specialisation:
             made.releases_gil,
             number,
             made,
+            arguments=arguments,
         )
 
     def _mismatch(self, *leaves: Any) -> Any:
@@ -188,6 +200,34 @@ class Specialisation:
 
     def _raise(self, number: int, status: int) -> None:
         raise self.executable.error(status)
+
+
+def _native_trees(
+    structures: Sequence[trees.Structure],
+) -> tuple[tuple[Tree, ...] | None, list[int], int]:
+    """Structures as the native entry takes them (None: it cannot), where it has each of their
+    leaves, and how many leaves it has: None is a leaf there, a static one.
+    """
+    places: list[int] = []
+    count = 0
+
+    def convert(structure: Any) -> Tree | None:
+        nonlocal count
+        if structure == trees.LEAF:
+            places.append(count)
+            count += 1
+            return Leaf.LEAF
+        kind, keys, parts = structure
+        if kind is type(None):
+            count += 1
+            return Leaf.LEAF
+        made = tuple([convert(part) for part in parts])
+        if kind not in (tuple, list, dict) or None in made:
+            return None
+        return Container(kind, made, keys or ())  # type: ignore[arg-type]
+
+    made = tuple([convert(structure) for structure in structures])
+    return (None if None in made else made), places, count  # type: ignore[return-value]
 
 
 def _written(
@@ -215,11 +255,12 @@ def _results(
     outputs: list[Output] = []
     for output in staged.outputs:
         match output:
-            case Computed(position):
+            case Computed(position, weak=weak):
                 slot = plan.results[position]
                 if slot.place is not Place.RESULT:
                     raise InternalError("a computed result is not in fresh memory")
-                outputs.append(FreshOutput(slot.position))
+                # Of a weak result of another type (an integer past int64) Python makes the number.
+                outputs.append(FreshOutput(slot.position, weak and slot.type.dtype in _NUMBERS))
             case Argument(position):
                 outputs.append(ArgumentOutput(position))
             case Static(value):
