@@ -105,7 +105,8 @@ def _describe(array: Array | np.generic) -> bytes:
 
 def _bytes(array: Array) -> memoryview:
     """The elements in C order, without a copy where they lie so."""
-    return memoryview(array.ravel().view(np.uint8))
+    flat: Any = array.ravel().view(np.uint8)
+    return memoryview(flat)
 
 
 def _digest(*parts: Any) -> bytes:

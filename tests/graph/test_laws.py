@@ -206,8 +206,10 @@ def test_law(law):
         arrays = [fill(rng, ArrayType((4, 5), d)) for d in dtypes]
         (before,), (after,) = interpret(graph, arrays), interpret(short, arrays)
         assert before.dtype == after.dtype
+        if before.dtype == BF:  # of which NumPy's tests do not know the NaN
+            before, after = before.astype(F), after.astype(F)
         np.testing.assert_array_equal(before, after)
-        if dt.is_float(before.dtype):
+        if before.dtype.kind == "f":
             nan = np.isnan(before)
             np.testing.assert_array_equal(np.signbit(before) | nan, np.signbit(after) | nan)
 

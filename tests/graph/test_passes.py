@@ -215,6 +215,17 @@ def test_an_index_outside_fails_when_the_function_runs():
         interpret(graph, [])
 
 
+def test_known_indices_are_checked_once():
+    b = Build()
+    x = b.input((3, 5))
+    rows = b.constant(np.int8([[0, -1], [2, 1]]))
+    graph = b.graph(b.op(ops.Gather((0,), "raise"), x, rows))
+    short = optimise(graph)
+    assert [e.op for e in short.equations] == [ops.Gather((0,), "clip")]
+    array = np.arange(15, dtype=F).reshape(3, 5)
+    np.testing.assert_array_equal(interpret(short, [array])[0], array[[[0, -1], [2, 1]]])
+
+
 # --- batch norm -----------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...expr.rounding import Array
 from .. import ops
 from ..constants import ConstantStore
 from ..interpreter import evaluate
-from ..nodes import Atom, Constant, Equation, Graph, Literal, Var
+from ..nodes import ArrayType, Atom, Constant, Equation, Graph, Literal, Var
 from ..printer import print_op
 from .rewrite import Rewriter
 
@@ -29,7 +30,7 @@ def fold(graph: Graph, store: ConstantStore) -> Graph:
     Kept as they are: broadcasts and iotas (cheaper computed than read) unless their reader folds,
     results larger than `SMALL` and than their operands together, equations whose indices are out
     of bounds (they fail when the function runs), calls. Arrays come from `store`, so that equal
-    work is done once.
+    work is done once. A gather or scatter whose indices are known to be inside need not check them.
     """
     return _Folder(store).run(graph)
 
@@ -51,6 +52,10 @@ class _Folder:
 
     def rule(self, rewriter: Rewriter, equation: Equation) -> Atom | None:
         op = equation.op
+        if isinstance(op, ops.Gather | ops.Scatter) and op.mode == "raise":
+            checked = self.check_indices(rewriter, equation, op)
+            if checked is not None:
+                return checked
         if isinstance(op, ops.Call) or not all([self.is_known(a) for a in equation.inputs]):
             return None
         (result,) = equation.outputs
@@ -75,6 +80,41 @@ class _Folder:
         read = sum(self.arrays[a].nbytes for a in set(equation.inputs) if a in self.arrays)
         return size <= max(SMALL, read)
 
+    def check_indices(
+        self, rewriter: Rewriter, equation: Equation, op: ops.Gather | ops.Scatter
+    ) -> Atom | None:
+        """gather[raise](x, constants inside) -> gather[clip](x, the same, counted from 0)."""
+        operand, *indices = equation.inputs[: 1 + len(op.axes)]
+        if not all([self.is_known(a) for a in indices]):
+            return None
+        counted: list[Atom] = []
+        for axis, atom in zip(op.axes, indices, strict=True):
+            extent = operand.type.shape[axis]
+            places = np.asarray(self.operand(atom))
+            if not ((places >= -extent) & (places < extent)).all():
+                return None
+            counted.append(self.counted(rewriter, atom, places, extent))
+        rest = equation.inputs[1 + len(indices) :]
+        inside = replace(op, mode="clip")
+        return rewriter.emit(inside, (operand, *counted, *rest), equation.source)
+
+    def counted(self, rewriter: Rewriter, atom: Atom, places: Array, extent: int) -> Atom:
+        """The index with negative places counted from the start."""
+        if not (places < 0).any():
+            return atom
+        wide = places.astype(np.int64)
+        positive = np.where(wide < 0, wide + extent, wide)
+        if not positive.ndim:
+            return _literal(positive)
+        return self.add(rewriter, self.store.intern(positive))
+
+    def add(self, rewriter: Rewriter, array: Array) -> Var:
+        """A constant of the new graph."""
+        var = Var(ArrayType(array.shape, array.dtype))
+        self.arrays[var] = array
+        rewriter.add_constant(Constant(var, array))
+        return var
+
     def constant(self, rewriter: Rewriter, equation: Equation, result: Var) -> Atom:
         operands = [self.operand(a) for a in equation.inputs]
 
@@ -83,11 +123,7 @@ class _Folder:
 
         if not result.type.shape:
             return _literal(compute())
-        array = self.store.derive(print_op(equation.op), operands, compute)
-        var = Var(result.type)
-        self.arrays[var] = array
-        rewriter.add_constant(Constant(var, array))
-        return var
+        return self.add(rewriter, self.store.derive(print_op(equation.op), operands, compute))
 
     def operand(self, atom: Atom) -> Array | np.generic:
         if isinstance(atom, Literal):
