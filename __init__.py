@@ -6,12 +6,12 @@ import importlib as _importlib
 import sys as _sys
 from typing import Any as _Any
 
-from .function import Jit, bind, disable_jit, jit, spec
+from .driver.function import Jit, bind, disable_jit, jit, spec
 from .ir import errors
 from .ir.target import Target
 from .tracer import arrays as numpy
 from .tracer import nn
-from .versions import show_versions
+from .driver.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -42,7 +42,7 @@ _sys.modules[f"{__name__}.errors"] = errors
 _LATER = {
     "models": (".models", None),
     "vision": (".vision", None),
-    "memory": (".memory", None),
+    "memory": (".driver.memory", None),
     "set_threads": (".backends.llvm.runtime", "set_threads"),
     "get_threads": (".backends.llvm.runtime", "get_threads"),
 }

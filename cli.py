@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .function import bind, jit, spec
+from .driver.function import bind, jit, spec
 from .ir import dtypes
 from .ir.errors import ArgumentError, LoopwrightError
 from .tracer.staging import ArraySpec

@@ -24,7 +24,7 @@ _PACKAGE = os.path.dirname(_HERE)
 _MACHINERY = (
     _HERE + os.sep,
     os.path.join(_PACKAGE, "ir") + os.sep,
-    os.path.join(_PACKAGE, "compiler.py"),
+    os.path.join(_PACKAGE, "driver") + os.sep,
     os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
 )
 _is_machinery: dict[str, bool] = {}

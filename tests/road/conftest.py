@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from loopwright.backends.llvm.cache import DiskCache
-from loopwright.compiler import STORE, Executable, Options, compile_graph
+from loopwright.driver.compiler import STORE, Executable, Options, compile_graph
 from loopwright.ir import dtypes as dt
 from loopwright.ir.graph.nodes import Graph
 from loopwright.ir.plan.nodes import Place

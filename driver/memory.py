@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .backends.llvm.runtime import pool_bytes, trim
+from ..backends.llvm.runtime import pool_bytes, trim
 
 __all__ = ["pool_bytes", "trim"]

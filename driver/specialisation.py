@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .backends.llvm import entry
-from .backends.llvm.signature import (
+from ..backends.llvm import entry
+from ..backends.llvm.signature import (
     ArgumentOutput,
     ArrayParameter,
     Container,
@@ -27,11 +27,11 @@ from .backends.llvm.signature import (
     Tree,
 )
 from .compiler import Executable, Options, compile_glue, compile_graph
-from .ir import dtypes
-from .ir.errors import InternalError, OverlapError
-from .ir.plan.nodes import Place
-from .tracer import trees
-from .tracer.staging import Argument, ArraySpec, Computed, Staged, Static
+from ..ir import dtypes
+from ..ir.errors import InternalError, OverlapError
+from ..ir.plan.nodes import Place
+from ..tracer import trees
+from ..tracer.staging import Argument, ArraySpec, Computed, Staged, Static
 
 _NUMBERS = (dtypes.FLOAT64, dtypes.INT64, dtypes.BOOL)
 

@@ -18,29 +18,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .backends.llvm import host, runtime
-from .backends.llvm.cache import DiskCache, entry_key, folder_from_environment
-from .backends.llvm.emit import emit_kernel
-from .backends.llvm.orc import Library
-from .backends.llvm.plan import arena_bytes, emit_plan, launches
-from .ir.errors import BoundsError, LoopwrightError, OutOfMemoryError
-from .ir.flat.cost import estimate
-from .ir.flat.nodes import FlatProgram
-from .ir.graph.constants import ConstantStore
-from .ir.graph.nodes import Graph, Group, GroupedGraph, Var
-from .ir.graph.ops import Precision
-from .ir.graph.passes.fuse import group
-from .ir.graph.passes.layout import block_layout
-from .ir.graph.passes.pipeline import optimise
-from .ir.loop.nodes import LoopProgram
-from .ir.lowering.flatten import flatten
-from .ir.lowering.loops import build
-from .ir.lowering.plan import build as build_plan
-from .ir.lowering.tensors import lower_group
-from .ir.plan.nodes import Launch, Plan
-from .ir.target import Target
-from .ir.tensor.nodes import TensorProgram
-from .schedules.templates.default import schedule
+from ..backends.llvm import host, runtime
+from ..backends.llvm.cache import DiskCache, entry_key, folder_from_environment
+from ..backends.llvm.emit import emit_kernel
+from ..backends.llvm.orc import Library
+from ..backends.llvm.plan import arena_bytes, emit_plan, launches
+from ..ir.errors import BoundsError, LoopwrightError, OutOfMemoryError
+from ..ir.flat.cost import estimate
+from ..ir.flat.nodes import FlatProgram
+from ..ir.graph.constants import ConstantStore
+from ..ir.graph.nodes import Graph, Group, GroupedGraph, Var
+from ..ir.graph.ops import Precision
+from ..ir.graph.passes.fuse import group
+from ..ir.graph.passes.layout import block_layout
+from ..ir.graph.passes.pipeline import optimise
+from ..ir.loop.nodes import LoopProgram
+from ..ir.lowering.flatten import flatten
+from ..ir.lowering.loops import build
+from ..ir.lowering.plan import build as build_plan
+from ..ir.lowering.tensors import lower_group
+from ..ir.plan.nodes import Launch, Plan
+from ..ir.target import Target
+from ..ir.tensor.nodes import TensorProgram
+from ..schedules.templates.default import schedule
 
 Array = npt.NDArray[Any]
 Strides = Mapping[Var, tuple[int, ...]]

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from .backends.llvm.locks import fork_safe_lock
-from .backends.llvm.native_callable import NativeCallable, detach
-from .ir import dtypes
-from .ir.errors import ArgumentError
-from .ir.graph.ops import Precision
-from .ir.target import Target
+from ..backends.llvm.locks import fork_safe_lock
+from ..backends.llvm.native_callable import NativeCallable, detach
+from ..ir import dtypes
+from ..ir.errors import ArgumentError
+from ..ir.graph.ops import Precision
+from ..ir.target import Target
 from .leaves import Held, describe, leaf_key, native, same_memory, unhashable
-from .tracer import trees
-from .tracer.staging import ArraySpec, call_inline, current_trace, trace
-from .tracer.traced import Traced
+from ..tracer import trees
+from ..tracer.staging import ArraySpec, call_inline, current_trace, trace
+from ..tracer.traced import Traced
 
 if TYPE_CHECKING:
-    from .backends.llvm.entry import Entry
+    from ..backends.llvm.entry import Entry
     from .compiler import Options
     from .lowered import Lowered
     from .specialisation import Specialisation
-    from .tracer.staging import Staged
+    from ..tracer.staging import Staged
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .ir import dtypes
-from .ir.errors import NaNError
-from .ir.graph.interpreter import evaluate
-from .ir.graph.nodes import Atom, Equation, Literal, Var
+from ..ir import dtypes
+from ..ir.errors import NaNError
+from ..ir.graph.interpreter import evaluate
+from ..ir.graph.nodes import Atom, Equation, Literal, Var
 from .specialisation import Specialisation
-from .tracer.staging import Argument, Computed
+from ..tracer.staging import Argument, Computed
 
 Array = npt.NDArray[Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .ir import dtypes
-from .ir.errors import ArgumentError, DTypeError, InternalError
-from .tracer.staging import ArraySpec
+from ..ir import dtypes
+from ..ir.errors import ArgumentError, DTypeError, InternalError
+from ..tracer.staging import ArraySpec
 
 
 class Held:
