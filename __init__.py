@@ -7,11 +7,11 @@ import sys as _sys
 from typing import Any as _Any
 
 from .driver.function import Jit, bind, disable_jit, jit, spec
+from .driver.versions import show_versions
 from .ir import errors
 from .ir.target import Target
 from .tracer import arrays as numpy
 from .tracer import nn
-from .driver.versions import show_versions
 
 __version__ = "0.1.0"
 

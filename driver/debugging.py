@@ -12,8 +12,8 @@ from ..ir import dtypes
 from ..ir.errors import NaNError
 from ..ir.graph.interpreter import evaluate
 from ..ir.graph.nodes import Atom, Equation, Literal, Var
-from .specialisation import Specialisation
 from ..tracer.staging import Argument, Computed
+from .specialisation import Specialisation
 
 Array = npt.NDArray[Any]
 

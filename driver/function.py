@@ -21,17 +21,17 @@ from ..ir import dtypes
 from ..ir.errors import ArgumentError
 from ..ir.graph.ops import Precision
 from ..ir.target import Target
-from .leaves import Held, describe, leaf_key, native, same_memory, unhashable
 from ..tracer import trees
 from ..tracer.staging import ArraySpec, call_inline, current_trace, trace
 from ..tracer.traced import Traced
+from .leaves import Held, describe, leaf_key, native, same_memory, unhashable
 
 if TYPE_CHECKING:
     from ..backends.llvm.entry import Entry
+    from ..tracer.staging import Staged
     from .compiler import Options
     from .lowered import Lowered
     from .specialisation import Specialisation
-    from ..tracer.staging import Staged
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,7 +6,6 @@ from functools import cached_property
 
 from ..backends.llvm.host import assembly
 from ..backends.llvm.plan import launches
-from .compiler import Levels, Options, launch_strides, lower_levels, prepare
 from ..ir.flat.printer import print_program as print_flat
 from ..ir.graph.printer import print_graph
 from ..ir.loop.printer import print_program as print_loop
@@ -15,6 +14,7 @@ from ..ir.plan.nodes import Plan
 from ..ir.plan.printer import print_plan
 from ..ir.tensor.printer import print_program as print_tensor
 from ..tracer.staging import Staged
+from .compiler import Levels, Options, launch_strides, lower_levels, prepare
 
 
 class Lowered:

@@ -26,12 +26,12 @@ from ..backends.llvm.signature import (
     Structure,
     Tree,
 )
-from .compiler import Executable, Options, compile_glue, compile_graph
 from ..ir import dtypes
 from ..ir.errors import InternalError, OverlapError
 from ..ir.plan.nodes import Place
 from ..tracer import trees
 from ..tracer.staging import Argument, ArraySpec, Computed, Staged, Static
+from .compiler import Executable, Options, compile_glue, compile_graph
 
 _NUMBERS = (dtypes.FLOAT64, dtypes.INT64, dtypes.BOOL)
 
