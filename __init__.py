@@ -7,7 +7,6 @@ import sys as _sys
 from typing import Any as _Any
 
 from .driver.function import Jit, bind, disable_jit, jit, spec
-from .driver.versions import show_versions
 from .ir import errors
 from .ir.target import Target
 from .tracer import arrays as numpy
@@ -43,6 +42,7 @@ _LATER = {
     "models": (".models", None),
     "vision": (".vision", None),
     "memory": (".driver.memory", None),
+    "show_versions": (".driver.versions", "show_versions"),
     "set_threads": (".backends.llvm.runtime", "set_threads"),
     "get_threads": (".backends.llvm.runtime", "get_threads"),
 }
