@@ -37,7 +37,7 @@ class Operand:
         return f"{self.type} {self.name}"
 
 
-RegisterKey: TypeAlias = tuple[Buffer, int, int]  # buffer, offset, lanes
+RegisterKey: TypeAlias = tuple[Buffer, int, int, int]  # buffer, offset, lanes, their step
 
 
 class FrameKind(Enum):

@@ -8,7 +8,7 @@ from ...ir import dtypes as dt
 from ...ir.errors import InternalError
 from ...ir.expr.nodes import Buffer, Index, Scope
 from .address import Addresses, Environment
-from .builder import FunctionBuilder, Operand
+from .builder import FunctionBuilder, Operand, RegisterKey
 from .types import literal, mangled, memory_type, scalar_type, with_lanes
 
 ZEROS = "@lw.zeros"
@@ -181,33 +181,48 @@ class Memory:
 
     # -- registers and tables ---------------------------------------------------------------
 
-    def _register_place(self, buffer: Buffer, offset: Index) -> tuple[int, int]:
-        """(element, lanes) of a register access; its offset must be known by now."""
+    def _register_place(self, buffer: Buffer, offset: Index) -> RegisterKey:
+        """The key of a register access; its offset must be known by now."""
         split = self.addresses.split_lane(offset)
-        if split is None or split[0].terms or split[1] not in (0, 1):
+        if split is None or split[0].terms:
             raise InternalError(
                 f"the index of register buffer {buffer.name} still moves: unroll its loops"
             )
-        return split[0].const, self.env.lanes if split[1] else 0
+        step = split[1]
+        return buffer, split[0].const, self.env.lanes if step else 0, step
 
     def _register(self, buffer: Buffer, offset: Index) -> Operand:
-        place, lanes = self._register_place(buffer, offset)
-        found = self.builder.read_register((buffer, place, lanes))
+        key = self._register_place(buffer, offset)
+        found = self.builder.read_register(key)
         if found is not None:
             return found
-        for _, start, width in self.builder.keys_of(buffer):
-            if not lanes and width and start <= place < start + width:
-                vector = self.builder.read_register((buffer, start, width))
-                assert vector is not None
-                name = self.builder.pure(
-                    f"extractelement {vector}, i64 {place - start}", vector.name
-                )
-                return Operand(name, buffer.dtype, 0, self.builder.depth_of(name))
-        if lanes:
-            parts = [self.builder.read_register((buffer, place + k, 0)) for k in range(lanes)]
+        _, place, lanes, step = key
+        if not lanes:
+            single = self._lane_of(buffer, place)
+            if single is not None:
+                return single
+        else:
+            parts = [self._element_of(buffer, place + k * step) for k in range(lanes)]
             if all(part is not None for part in parts):
                 return self._assemble([part for part in parts if part is not None])
         raise InternalError(f"register buffer {buffer.name} is read before it is written")
+
+    def _element_of(self, buffer: Buffer, place: int) -> Operand | None:
+        """One element, however it was written."""
+        found = self.builder.read_register((buffer, place, 0, 0))
+        return found if found is not None else self._lane_of(buffer, place)
+
+    def _lane_of(self, buffer: Buffer, place: int) -> Operand | None:
+        """One element out of lanes that were written together."""
+        for key in self.builder.keys_of(buffer):
+            _, start, lanes, step = key
+            lane, uneven = divmod(place - start, step) if lanes else (-1, 0)
+            if lanes and not uneven and 0 <= lane < lanes:
+                vector = self.builder.read_register(key)
+                assert vector is not None
+                name = self.builder.pure(f"extractelement {vector}, i64 {lane}", vector.name)
+                return Operand(name, buffer.dtype, 0, self.builder.depth_of(name))
+        return None
 
     def _table(self, buffer: Buffer, offset: Index) -> Operand:
         split = self.addresses.split_lane(offset)
@@ -327,9 +342,9 @@ class Memory:
     def _store_register(
         self, buffer: Buffer, offset: Index, value: Operand, mask: Operand | None
     ) -> None:
-        place, lanes = self._register_place(buffer, offset)
+        key = self._register_place(buffer, offset)
+        lanes = key[2]
         value = self.addresses.splat(value, lanes)
-        key = (buffer, place, lanes)
         if mask is not None:
             old = self.builder.read_register(key)
             if old is not None:
