@@ -178,7 +178,8 @@ class Builder:
     ) -> None:
         """Adds a definition, called by its first output where that is new, else by `base`.
 
-        A reduction over nothing becomes the identity. One that would read what it has already
+        A reduction over nothing becomes the identity, a definition of nothing is left out, and no
+        axis that reaches the other levels is empty. One that would read what it has already
         overwritten (in the memory of a donated input) is computed into scratch first.
         """
         axes, values, domain = tuple(axes), tuple(values), tuple(domain)
@@ -186,6 +187,8 @@ class Builder:
             if any(a.kind is AxisKind.REDUCE and not a.extent for a in axes):
                 axes = tuple(a for a in axes if a.kind is not AxisKind.REDUCE)
                 values, domain, combine = combine.identity, (), None
+        if any(not a.extent for a in axes):
+            return
         target = outputs[0]
         if target in self._inouts or update:
             places = [i for v in (*index, *domain) for i in ix.dynamics(v)]
