@@ -1,4 +1,4 @@
-"""Which equations only name memory that exists already: reshapes and contiguous ranges."""
+"""Which equations only name memory that exists already: reshapes, slices, updates of ranges."""
 
 from __future__ import annotations
 
@@ -35,15 +35,6 @@ def contiguous_range(
     return offset
 
 
-def slice_offset(equation: Equation) -> int | None:
-    """The element offset of a slice equation that is one contiguous range, else None."""
-    match equation.op:
-        case Slice(starts, sizes, steps):
-            return contiguous_range(equation.inputs[0].type.shape, starts, sizes, steps)
-        case _:
-            return None
-
-
 def store_offset(equation: Equation) -> int | None:
     """The element offset of an update of one contiguous range, else None."""
     match equation.op:
@@ -55,16 +46,19 @@ def store_offset(equation: Equation) -> int | None:
 
 
 def is_view(equation: Equation) -> bool:
-    """Whether the result of the equation is a piece of its contiguous operand's memory."""
-    return isinstance(equation.op, Reshape) or slice_offset(equation) is not None
+    """Whether the result of the equation is part of its operand's memory, perhaps strided."""
+    return isinstance(equation.op, Reshape | Slice)
+
+
+def is_small_part(equation: Equation) -> bool:
+    """Whether a slice or update concerns less than half of its operand."""
+    part = equation.inputs[-1] if isinstance(equation.op, UpdateSlice) else equation.outputs[0]
+    return 2 * part.type.size < max(equation.inputs[0].type.size, 1)
 
 
 def is_store(equation: Equation) -> bool:
     """Whether an update is best done by whoever makes its value: a small contiguous range."""
-    if store_offset(equation) is None:
-        return False
-    operand, update = equation.inputs
-    return 2 * update.type.size < max(operand.type.size, 1)
+    return store_offset(equation) is not None and is_small_part(equation)
 
 
 def disturbs(update: Equation, reader: Equation) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
-from ..graph.nodes import ArrayType, Equation
+from ..graph.nodes import ArrayType, Equation, Var
 from ..graph.ops import Reshape, Slice
 from ..plan.nodes import Place, Slot
+from ..plan.overlap import Extent, extent, overlap
 
 
 @dataclass(slots=True, eq=False)
 class Storage:
     """One piece of memory. `place` None: fresh, to become a result or a range of the arena.
 
-    `pending`: uses still to come of the values in it. `fixed`: must never be written.
+    `pending`: uses still to come of the values in it, `residents`. `fixed`: must never be written.
     """
 
     nbytes: int
@@ -23,6 +24,7 @@ class Storage:
     position: int = 0
     fixed: bool = False
     pending: int = 0
+    residents: dict[Var, None] = field(default_factory=dict)
     first: int = -1
     last: int = -1
 
@@ -57,10 +59,13 @@ class Piece:
 
     def overlaps(self, other: Piece) -> bool:
         """Whether the two might share a byte."""
-        if self.storage is not other.storage:
-            return False
-        a, b = self._bounds(), other._bounds()
-        return a[0] < b[1] and b[0] < a[1]
+        return self.storage is other.storage and overlap(self.extent, other.extent)
+
+    @property
+    def extent(self) -> Extent:
+        """The bytes of the storage that it is made of."""
+        type_ = self.type
+        return extent(self.offset, type_.shape, self.strides, type_.dtype.itemsize)
 
     def same(self, other: Piece) -> bool:
         """Whether the two are the same elements in the same order."""
@@ -70,16 +75,6 @@ class Piece:
             and self.type.nbytes == other.type.nbytes
             and self.strides is None is other.strides
         )
-
-    def _bounds(self) -> tuple[int, int]:
-        if self.type.size == 0:
-            return self.offset, self.offset
-        if self.strides is None:
-            return self.offset, self.offset + self.type.nbytes
-        item = self.type.dtype.itemsize
-        reach = [s * (n - 1) * item for s, n in zip(self.strides, self.type.shape, strict=True)]
-        low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
-        return self.offset + low, self.offset + high + item
 
 
 def view(piece: Piece, equation: Equation) -> Piece | None:

@@ -24,6 +24,7 @@ from ..visits import visit
 from .arena import place
 from .copies import assign_group, copy_group
 from .memory import Piece, Storage, is_contiguous, view
+from .narrow import narrow
 from .rolling import roll
 
 LOOKAHEAD = 16
@@ -157,9 +158,27 @@ class _Builder:
         return Piece(type_, self.storage(type_.nbytes))
 
     def define(self, var: Var, piece: Piece) -> None:
+        """Says where a value lies, and that its uses are still to come."""
         self.pieces[var] = piece
-        if var not in self.settled:
+        if self.uses[var] and var not in self.settled:
             piece.storage.pending += self.uses[var]
+            piece.storage.residents[var] = None
+
+    def forget(self, var: Var) -> None:
+        """Takes a value out of its storage."""
+        storage = self.pieces[var].storage
+        storage.pending -= self.uses[var]
+        del storage.residents[var]
+
+    def used(self, var: Var) -> Piece:
+        """Where a value lies that is used now, for the last time if no other use is to come."""
+        piece = self.pieces[var]
+        if var in self.settled:
+            return piece
+        self.forget(var)
+        self.uses[var] -= 1
+        self.define(var, piece)
+        return piece
 
     def emit(self, step: _Call | _Move) -> None:
         pieces = step.pieces if isinstance(step, _Call) else (step.source, step.target)
@@ -171,10 +190,7 @@ class _Builder:
 
     def take(self, group: Group) -> None:
         """Gives the group's outputs their memory, and emits its launch if it needs one."""
-        operands = [self.pieces[v] for v in group.inputs]
-        for var, piece in zip(group.inputs, operands, strict=True):
-            if var not in self.settled:
-                piece.storage.pending -= 1
+        operands = [self.used(v) for v in group.inputs]
         if group.outputs and group.outputs[0] in self.stored:
             piece = self.stored[group.outputs[0]]
             if piece.storage is not operands[0].storage:
@@ -189,38 +205,66 @@ class _Builder:
         if is_store_group(group) and operands[0].strides is None:
             self.store(group.equations[0], operands[0], operands[1])
             return
-        donated = dict(group.donated)
-        targets: dict[int, Piece] = {}
-        for i, o in group.donated:
-            operands[i] = self.writable(operands, i)
-            targets[o] = operands[i]
-        if not donated:
-            group, targets = self.destinations(group, operands)
-        donated_outputs = {o for _, o in group.donated}
+        if group.donated:
+            self.update(group, operands)
+            return
+        group, targets = self.destinations(group, operands)
+        donated = {o for _, o in group.donated}
         pieces = list(operands)
         for k, var in enumerate(group.outputs):
             piece = targets.get(k) or self.fresh(var.type)
             self.define(var, piece)
-            if k not in donated_outputs:
+            if k not in donated:
                 pieces.append(piece)
         self.emit(_Call(group, tuple(pieces)))
 
-    def writable(self, operands: list[Piece], position: int) -> Piece:
-        """The operand itself if nobody needs its old value any more, else a copy of it."""
+    def update(self, group: Group, operands: list[Piece]) -> None:
+        """Launches a kernel that updates an operand in place."""
+        ((position, output),) = group.donated
+        var = group.outputs[output]
+        narrowed = narrow(group)
+        part = None if narrowed is None else view(operands[position], narrowed[1])
+        base = self.writable(operands, position, part or operands[position])
+        self.define(var, base)
+        operands[position] = base
+        if narrowed is not None:
+            group, slice_ = narrowed
+            operands[position] = view(base, slice_) or base
+        self.emit(_Call(group, tuple(operands)))
+
+    def writable(self, operands: list[Piece], position: int, part: Piece) -> Piece:
+        """The operand if its part may be overwritten, else a copy of it.
+
+        Where little of the part is still needed, that is copied out instead: values by other
+        names, and other operands (replaced in the list).
+        """
         operand = operands[position]
-        others = (p for k, p in enumerate(operands) if k != position)
         storage = operand.storage
-        if not (storage.fixed or storage.pending or any(p.overlaps(operand) for p in others)):
-            return operand
-        copy = self.fresh(operand.type)
-        self.copy(operand, copy)
+        needed = [v for v in storage.residents if self.pieces[v].overlaps(part)]
+        others = [k for k, p in enumerate(operands) if k != position and p.overlaps(part)]
+        cost = sum(v.type.nbytes for v in needed) + sum(operands[k].type.nbytes for k in others)
+        if storage.fixed or cost >= max(operand.type.nbytes, 1):
+            copy = self.fresh(operand.type)
+            self.copy(operand, copy)
+            return copy
+        for k in others:
+            operands[k] = self.copied(operands[k])
+        for var in needed:
+            self.forget(var)
+            self.define(var, self.copied(self.pieces[var]))
+        return operand
+
+    def copied(self, piece: Piece) -> Piece:
+        copy = self.fresh(piece.type)
+        self.copy(piece, copy)
         return copy
 
     def store(self, equation: Equation, base: Piece, value: Piece) -> None:
         """Does an update of a contiguous range by a copy."""
-        target = self.writable([base, value], 0)
+        operands = [base, value]
+        target = self.writable(operands, 0, _range(base, equation))
         self.define(equation.outputs[0], target)
-        self.copy(value, _range(target, equation))
+        self.copy(operands[1], _range(target, equation))
 
     def destinations(self, group: Group, operands: list[Piece]) -> tuple[Group, dict[int, Piece]]:
         """Outputs of an ordinary group that are better written into memory that exists.

@@ -1,7 +1,7 @@
 """The rules of a plan.
 
 - A launch has one slot per parameter of its kernel, of the parameter's type.
-- A slot lies inside its memory. Only arguments have strides.
+- A slot lies inside its memory. A strided one is not written, but for a donated one.
 - Constants are not written, and of the arguments only those that are results or spare.
 - What a kernel writes overlaps nothing else of the same launch; a copy's two sides lie apart.
 - Nothing is read before it is written, and every result is written whole.
@@ -15,7 +15,8 @@ from itertools import combinations
 
 from ..errors import InternalError
 from .nodes import Copy, Launch, Place, Plan, Repeat, Slot, Step
-from .slots import bounds, memory, parameter_types, reads, unrolled, writes
+from .overlap import overlap
+from .slots import memory, parameter_types, reads, slot_extent, unrolled, writes
 
 
 def check(plan: Plan, spare: Iterable[int] = ()) -> None:
@@ -62,8 +63,8 @@ class _Walk:
         self.writable.update(spare)
         self.limits: dict[tuple[Place, int], tuple[int, int]] = {}
         for slot in plan.arguments:
-            self.limits[memory(slot)] = bounds(slot)
-            self.ranges(slot).add(*bounds(slot))
+            self.limits[memory(slot)] = slot_extent(slot).bounds
+            self.ranges(slot).add(*slot_extent(slot).bounds)
         for number, constant in enumerate(plan.constants):
             place = (Place.CONSTANT, number)
             self.limits[place] = (0, constant.array.nbytes)
@@ -102,20 +103,17 @@ class _Walk:
 
     def apart(self, slots: list[Slot], name: str) -> None:
         for a, b in combinations(slots, 2):
-            (low, high), (start, stop) = bounds(a), bounds(b)
-            if memory(a) == memory(b) and low < stop and start < high and low < high:
+            if memory(a) == memory(b) and overlap(slot_extent(a), slot_extent(b)):
                 raise InternalError(f"{name} writes memory that overlaps another of its slots")
 
     def ranges(self, slot: Slot) -> _Ranges:
         return self.known.setdefault(memory(slot), _Ranges())
 
     def inside(self, slot: Slot, name: str) -> tuple[int, int]:
-        low, high = bounds(slot)
+        low, high = slot_extent(slot).bounds
         start, stop = self.limits.get(memory(slot), (0, 0))
         if low < high and not (start <= low and high <= stop):
             raise InternalError(f"{name} uses bytes [{low}, {high}) of [{start}, {stop})")
-        if slot.strides is not None and slot.place is not Place.ARGUMENT:
-            raise InternalError(f"{name} has a strided slot that is no argument")
         return low, high
 
     def read(self, slot: Slot, name: str) -> None:
@@ -129,7 +127,8 @@ class _Walk:
             raise InternalError(f"{name} writes a constant")
         if slot.place is Place.ARGUMENT and slot.position not in self.writable:
             raise InternalError(f"{name} writes argument {slot.position}, which is no result")
-        self.ranges(slot).add(low, high)
+        if slot.strides is None:  # others are updated, so they were read before
+            self.ranges(slot).add(low, high)
 
 
 class _Ranges:

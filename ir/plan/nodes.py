@@ -27,7 +27,7 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Slot:
-    """Memory of one array (contiguous; an ARGUMENT has `strides`, in elements, if it is not)."""
+    """Memory of one array; `strides`, in elements, if it is not contiguous."""
 
     type: ArrayType
     place: Place

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..graph.nodes import ArrayType, Group
 from ..graph.ops import Scatter, UpdateSlice
 from .nodes import Copy, Launch, Place, Plan, Repeat, Slot, Step
+from .overlap import Extent, extent
 
 
 def parameter_types(group: Group) -> list[ArrayType]:
@@ -65,17 +66,10 @@ def advanced(launch: Launch, turn: int) -> tuple[Slot, ...]:
     return tuple(replace(s, offset=s.offset + turn * by) if by else s for s, by in moved)
 
 
-def bounds(slot: Slot) -> tuple[int, int]:
-    """The bytes [low, high) of its place that a slot covers, strides included."""
+def slot_extent(slot: Slot) -> Extent:
+    """The bytes of its place that a slot is made of."""
     start = slot.offset + (slot.position if slot.place is Place.ARENA else 0)
-    if slot.type.size == 0:
-        return start, start
-    if slot.strides is None:
-        return start, start + slot.type.nbytes
-    item = slot.type.dtype.itemsize
-    reach = [s * (n - 1) * item for s, n in zip(slot.strides, slot.type.shape, strict=True)]
-    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
-    return start + low, start + high + item
+    return extent(start, slot.type.shape, slot.strides, slot.type.dtype.itemsize)
 
 
 def memory(slot: Slot) -> tuple[Place, int]:

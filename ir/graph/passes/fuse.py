@@ -122,10 +122,6 @@ class _Fusion:
     ) -> Candidate:
         return Candidate(equation, g, contexts, exported, equation in self.riders)
 
-    def is_overwritten(self, equation: Equation) -> bool:
-        """Whether a later group updates an operand's memory in place."""
-        return any(a in self.overwritten for a in equation.inputs if isinstance(a, Var))
-
     def floor(self, equation: Equation) -> int:
         """The smallest number of a group that still runs before its operands are overwritten.
 
@@ -169,7 +165,7 @@ class _Fusion:
 
     def start(self, equation: Equation) -> None:
         shape = equation.outputs[0].type.shape
-        view = is_view(equation) and self.is_memory(equation) and not self.is_overwritten(equation)
+        view = is_view(equation) and self.is_memory(equation)
         g = Forming(len(self.groups), equation, shape, view, outputs=list(equation.outputs))
         self.groups.append(g)
         self.homes[equation] = g

@@ -1,4 +1,4 @@
-"""Takes reshapes and small contiguous slices of a kernel's operands out of the kernel.
+"""Takes reshapes and small slices of a kernel's operands out of the kernel.
 
 Outside they cost nothing: the plan passes another pointer. Inside they would tie the kernel to one
 shape or position, so that equal work at 1,000 positions became 1,000 kernels.
@@ -11,7 +11,7 @@ from collections import Counter
 from ...visits import visit
 from ..nodes import Equation, Group, Var
 from ..ops import Reshape
-from ..views import is_view, slice_offset
+from ..views import is_small_part, is_view
 
 MAX_PIECES = 4
 """From more pieces of one array than this, the kernel reads the array itself."""
@@ -55,7 +55,7 @@ def _hoistable(group: Group, exported: set[Var]) -> list[Equation]:
         if equation.outputs[0] in exported or equation.outputs[0] in group.outputs:
             continue
         if not isinstance(equation.op, Reshape):
-            if 2 * equation.outputs[0].type.size > equation.inputs[0].type.size:
+            if not is_small_part(equation):
                 continue
             pieces[equation.inputs[0]] += 1
         outside.add(equation.outputs[0])
@@ -64,7 +64,7 @@ def _hoistable(group: Group, exported: set[Var]) -> list[Equation]:
     kept: list[Equation] = []
     gone = {v for v in outside if v not in {e.outputs[0] for e in candidates}}
     for equation in candidates:
-        many = slice_offset(equation) is not None and pieces[equation.inputs[0]] > MAX_PIECES
+        many = not isinstance(equation.op, Reshape) and pieces[equation.inputs[0]] > MAX_PIECES
         if equation.inputs[0] in gone and not many:
             gone.add(equation.outputs[0])
             kept.append(equation)
