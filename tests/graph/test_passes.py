@@ -215,6 +215,19 @@ def test_an_index_outside_fails_when_the_function_runs():
         interpret(graph, [])
 
 
+@pytest.mark.parametrize(("count", "folded"), [(4, True), (40, False)])
+def test_a_constant_read_in_many_slices_stays_whole(count, folded):
+    b = Build()
+    value = b.input(())
+    table = b.op(ops.Reshape((count, 1)), b.constant(np.arange(2, count + 2, dtype=F)))
+    for k in range(count):
+        piece = b.op(ops.Slice((k, 0), (1, 1), (1, 1)), table)
+        value = b.do("mul", value, b.op(ops.Reshape(()), piece))
+    short = optimise(b.graph(value))
+    assert len(short.constants) == (0 if folded else 1)
+    assert len(short.equations) == (count if folded else 3 * count)
+
+
 def test_known_indices_are_checked_once():
     b = Build()
     x = b.input((3, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -20,6 +21,9 @@ from .rewrite import Rewriter
 SMALL = 64 << 10
 """Bytes that a folded constant may always have; a larger one may not exceed its operands."""
 
+MAX_PIECES = 16
+"""A constant that is read in more slices than this stays whole."""
+
 MAX_WORK = 1 << 28
 """Multiplications that folding may do for one equation."""
 
@@ -29,8 +33,9 @@ def fold(graph: Graph, store: ConstantStore) -> Graph:
 
     Kept as they are: broadcasts and iotas (cheaper computed than read) unless their reader folds,
     results larger than `SMALL` and than their operands together, equations whose indices are out
-    of bounds (they fail when the function runs), calls. Arrays come from `store`, so that equal
-    work is done once. A gather or scatter whose indices are known to be inside need not check them.
+    of bounds (they fail when the function runs), calls, and many slices of one constant, which as
+    places in one array keep the turns of an unrolled loop alike. Arrays come from `store`, so that
+    equal work is done once. A gather or scatter whose constant indices are inside need not check.
     """
     return _Folder(store).run(graph)
 
@@ -39,10 +44,12 @@ class _Folder:
     def __init__(self, store: ConstantStore):
         self.store = store
         self.arrays: dict[Atom, Array] = {}  # constants of the new graph
+        self.pieces: Counter[Atom] = Counter()  # how many slices are made of each array
         self.lazy: dict[Atom, Array] = {}  # views: small broadcasts and iotas of known operands
 
     def run(self, graph: Graph) -> Graph:
         rewriter = Rewriter(graph, self.rule)
+        self.pieces.update(e.inputs[0] for e in graph.equations if isinstance(e.op, ops.Slice))
         for constant in graph.constants:
             if constant.array.ndim:
                 self.arrays[constant.var] = constant.array
@@ -63,6 +70,8 @@ class _Folder:
             if result.type.nbytes <= SMALL:
                 operands = [np.asarray(self.operand(a)) for a in equation.inputs]
                 (self.lazy[result],) = evaluate(equation, operands)
+            return None
+        if isinstance(op, ops.Slice) and self.pieces[equation.inputs[0]] > MAX_PIECES:
             return None
         if _work(equation) > MAX_WORK or not self.is_bounded(equation, result):
             return None
@@ -123,7 +132,9 @@ class _Folder:
 
         if not result.type.shape:
             return _literal(compute())
-        return self.add(rewriter, self.store.derive(print_op(equation.op), operands, compute))
+        var = self.add(rewriter, self.store.derive(print_op(equation.op), operands, compute))
+        self.pieces[var] = self.pieces[result]
+        return var
 
     def operand(self, atom: Atom) -> Array | np.generic:
         if isinstance(atom, Literal):
