@@ -96,7 +96,7 @@ _BOOL: Mapping[str, Rule] = {
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def expand(values: Sequence[Value], fast: frozenset[str] = frozenset()) -> tuple[Value, ...]:
+def expand(values: Sequence[Value]) -> tuple[Value, ...]:
     """The values with every operation written in core operations; what is shared stays shared."""
     return rewrite(values, _expand)
 

@@ -23,6 +23,7 @@ from .math_term import (
     fma,
     format_of,
     polynomial,
+    polynomial_apart,
     select,
 )
 
@@ -79,14 +80,16 @@ def _clamp(x: Term, low: float, high: float) -> Term:
     return above(below(x, high), low)
 
 
-def _reduce(x: Term, bias: int) -> tuple[Term, Term]:
-    """(r, n + bias in the low bits) with x = n ln 2 + r."""
+def _reduce(x: Term, bias: int) -> tuple[Term, Term, Term]:
+    """(r, what its rounding lost, n + bias in the low bits) with x = n ln 2 + r."""
     f = format_of(x)
     magic = f.magic + bias
     shifted = fma(x, 1.0 / math.log(2.0), magic)
     whole = shifted - magic
     high, low = LN2[f]
-    return fma(whole, -low, fma(whole, -high, x)), shifted.bits(f.unsigned)
+    first = fma(whole, -high, x)
+    rest = fma(whole, -low, first)
+    return rest, fma(whole, -low, first - rest), shifted.bits(f.unsigned)
 
 
 def _half_powers(f: Format, twice_biased: Term) -> tuple[Term, Term]:
@@ -98,8 +101,8 @@ def _half_powers(f: Format, twice_biased: Term) -> tuple[Term, Term]:
 def _split(x: Term) -> tuple[Term, Term, Term]:
     """(p, s, t) with e^x = p * s * t; x within the format's `_EXP_RANGE`."""
     f = format_of(x)
-    rest, exponent = _reduce(x, 2 * f.bias)
-    return polynomial(rest, (1.0, 1.0, *_EXPM1[f])), *_half_powers(f, exponent)
+    rest, _, exponent = _reduce(x, 2 * f.bias)
+    return polynomial_apart(rest, (1.0, 1.0, *_EXPM1[f])), *_half_powers(f, exponent)
 
 
 def exp(x: Term) -> Term:
@@ -115,21 +118,22 @@ def exp2(x: Term) -> Term:
     magic = f.magic + 2 * f.bias
     shifted = x + magic
     s, t = _half_powers(f, shifted.bits(f.unsigned))
-    return polynomial(x - (shifted - magic), EXP2[f]) * s * t
+    return polynomial_apart(x - (shifted - magic), EXP2[f]) * s * t
 
 
-def _expm1_rest(rest: Term) -> Term:
-    """e^r - 1."""
-    return fma(rest * rest, polynomial(rest, _EXPM1[format_of(rest)]), rest)
+def _expm1_rest(rest: Term, lost: Term | None) -> Term:
+    """e^(rest + lost) - 1."""
+    square, series = rest * rest, polynomial(rest, _EXPM1[format_of(rest)])
+    return fma(square, series, rest) if lost is None else rest + fma(square, series, lost)
 
 
 def expm1(x: Term) -> Term:
     """e^x - 1, accurate near 0."""
     f = format_of(x)
     # 2^(n - 1), which does not overflow before the result does.
-    rest, exponent = _reduce(_clamp(x, *_EXPM1_RANGE[f]), f.bias - 1)
+    rest, lost, exponent = _reduce(_clamp(x, *_EXPM1_RANGE[f]), f.bias - 1)
     half = f.power_of_two(exponent)
-    result = fma(half, _expm1_rest(rest), half - 0.5) * 2.0
+    result = fma(half, _expm1_rest(rest, lost), half - 0.5) * 2.0
     return select(abs(x) < by_format(x, 2.0**-25, 2.0**-54), x, result)
 
 
@@ -163,9 +167,9 @@ def tanh(x: Term) -> Term:
     """
     f = format_of(x)
     size = below(abs(x), by_format(x, 10.0, 20.0))
-    rest, exponent = _reduce(size + size, f.bias)
+    rest, lost, exponent = _reduce(size + size, f.bias)
     scale = f.power_of_two(exponent)
-    grown = fma(scale, _expm1_rest(rest), scale - 1.0)
+    grown = fma(scale, _expm1_rest(rest, None if f is SINGLE else lost), scale - 1.0)
     ratio = grown / (grown + 2.0)
     half = grown * 0.5
     return copysign(select(grown < 1.0, fma(-half, ratio, half), ratio), x)

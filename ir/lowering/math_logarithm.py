@@ -1,7 +1,7 @@
 """log and its relatives, for float32 and float64.
 
-x = 2^e m with 2/3 <= m < 4/3, so that log1p(m - 1) and e ln 2 do not cancel. float32 uses a
-polynomial in f = m - 1; float64 one in s = f / (2 + f), since log(m) = 2 atanh(s) is odd in s.
+x = 2^e m with sqrt(1/2) <= m < sqrt(2), so that log(m) takes away at most half of e ln 2. float32
+uses a polynomial in f = m - 1; float64 one in s = f / (2 + f), as log(m) = 2 atanh(s) is odd in s.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from .math_term import (
     format_of,
     lit,
     polynomial,
+    polynomial_apart,
     select,
     sqrt,
 )
 
-# (log1p(f) - f + f^2/2) / f^3, log2(1 + f) / f on |f| <= 1/3;
-# log10(1 + f) / f on sqrt(1/2) <= 1 + f <= sqrt(2).
+# (log1p(f) - f + f^2/2) / f^3, log2(1 + f) / f and log10(1 + f) / f for these f.
 _LOG_SINGLE = (
-    0.3333321213722229, -0.24999824166297913, 0.20010583102703094, -0.16679354012012482,
-    0.14003384113311768, -0.12199293076992035, 0.13995349407196045, -0.1282864362001419,
+    0.3333333134651184, -0.250008225440979, 0.2000124603509903, -0.16623306274414062,
+    0.1420142501592636, -0.13160504400730133, 0.12763620913028717, -0.07635655254125595,
 )  # fmt: skip
 _LOG2_SINGLE = (
-    1.4426950216293335, -0.7213475108146667, 0.48090142011642456, -0.3606741428375244,
-    0.2884942889213562, -0.24051645398139954, 0.204698383808136, -0.1775316596031189,
-    0.19039791822433472, -0.17855589091777802,
+    1.4426950216293335, -0.7213475108146667, 0.48090219497680664, -0.36068832874298096,
+    0.2883915305137634, -0.2396484911441803, 0.20738093554973602, -0.1934630572795868,
+    0.17166173458099365, -0.08785568922758102,
 )  # fmt: skip
 _LOG10_SINGLE = (
     0.4342944920063019, -0.21714724600315094, 0.14476211369037628, -0.1085725948214531,
@@ -54,29 +54,24 @@ _LOG10_2 = {
 _INV_LN10 = (0.4342944819032518, 1.098319650216765e-17)
 _INV_LN2 = (1.4426950408889634, 2.0355273740931033e-17)
 
-
-SQRT_HALF = {SINGLE: 0x3F3504F3, DOUBLE: 0x3FE6A09E667F3BCD}
-"""The bits of the square root of 1/2."""
-
-_TWO_THIRDS = {SINGLE: 0x3F2AAAAB, DOUBLE: 0x3FE5555555555555}
+# The bits of the square root of 1/2.
+_SQRT_HALF = {SINGLE: 0x3F3504F3, DOUBLE: 0x3FE6A09E667F3BCD}
 
 
-def _exponent(bits: Term, lowest: int) -> Term:
-    """The e with m >= lowest, both as bits, of a positive normal number."""
-    return (bits - lowest) >> (SINGLE if bits.dtype == SINGLE.signed else DOUBLE).fraction
+def _exponent(bits: Term) -> Term:
+    """The e of the module's docstring, from the bits of a positive normal number."""
+    f = SINGLE if bits.dtype == SINGLE.signed else DOUBLE
+    return (bits - _SQRT_HALF[f]) >> f.fraction
 
 
-def decompose(x: Term, lowest: int | None = None) -> tuple[Term, Term]:
-    """(e as a float, f) with x = 2^e (1 + f) for positive finite x.
-
-    `lowest`: the bits of the smallest 1 + f (of 2/3 unless told), from which it goes to the double.
-    """
+def decompose(x: Term) -> tuple[Term, Term]:
+    """(e as a float, f) with x = 2^e (1 + f), for positive finite x."""
     f = format_of(x)
     tiny = x < f.smallest
     shift = f.fraction + 2
     scaled = select(tiny, x * 2.0**shift, x)
     bits = scaled.bits(f.signed)
-    exponent = _exponent(bits, lowest or _TWO_THIRDS[f])
+    exponent = _exponent(bits)
     fraction = (bits - (exponent << f.fraction)).bits(f.real) - 1.0
     whole = f.whole(exponent) - select(tiny, lit(float(shift), f.real), 0.0)
     return whole, fraction
@@ -117,10 +112,9 @@ def log(x: Term) -> Term:
 
 def log2(x: Term) -> Term:
     """Logarithm to base 2, exact for powers of two."""
+    whole, fraction = decompose(x)
     if format_of(x) is SINGLE:
-        whole, fraction = decompose(x)
-        return _with_limits(x, fma(fraction, polynomial(fraction, _LOG2_SINGLE), whole))
-    whole, fraction = decompose(x, SQRT_HALF[DOUBLE])
+        return _with_limits(x, fma(fraction, polynomial_apart(fraction, _LOG2_SINGLE), whole))
     high, low = _scaled_double(fraction, _INV_LN2)
     main = whole + high
     return _with_limits(x, main + (((whole - main) + high) + low))
@@ -130,9 +124,9 @@ def log10(x: Term) -> Term:
     """Logarithm to base 10."""
     f = format_of(x)
     high, low = _LOG10_2[f]
-    whole, fraction = decompose(x, SQRT_HALF[f])
+    whole, fraction = decompose(x)
     if f is SINGLE:
-        inner = fma(fraction, polynomial(fraction, _LOG10_SINGLE), whole * low)
+        inner = fma(fraction, polynomial_apart(fraction, _LOG10_SINGLE), whole * low)
         return _with_limits(x, fma(whole, high, inner))
     main, rest = _scaled_double(fraction, _INV_LN10)
     return _with_limits(x, fma(whole, high, main + fma(whole, low, rest)))
@@ -148,7 +142,7 @@ def _scaled_double(fraction: Term, factor: tuple[float, float]) -> tuple[Term, T
 def log1p(x: Term) -> Term:
     """log(1 + x), accurate near 0."""
     f = format_of(x)
-    exponent = _exponent((x + 1.0).bits(f.signed), _TWO_THIRDS[f])
+    exponent = _exponent((x + 1.0).bits(f.signed))
     # 2^-e in two steps, since it may be subnormal.
     scale = (lit(f.one + (2 << f.fraction), f.signed) - (exponent << f.fraction)).bits(
         f.real

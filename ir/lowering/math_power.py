@@ -7,7 +7,7 @@ import math
 from .. import dtypes
 from ..expr.nodes import Const
 from .math_exponential import EXP2
-from .math_logarithm import SQRT_HALF, decompose
+from .math_logarithm import decompose
 from .math_term import (
     DOUBLE,
     SINGLE,
@@ -20,6 +20,7 @@ from .math_term import (
     format_of,
     lit,
     polynomial,
+    polynomial_apart,
     select,
     sqrt,
 )
@@ -94,7 +95,7 @@ def _power_single(base: Term, y: Term) -> Term:
     shifted = product + (DOUBLE.magic + DOUBLE.bias)
     rest = product - (shifted - (DOUBLE.magic + DOUBLE.bias))
     scale = DOUBLE.power_of_two(shifted.bits(DOUBLE.signed))
-    return (polynomial(rest, _EXP2_SHORT) * scale).cast(dtypes.FLOAT32)
+    return (polynomial_apart(rest, _EXP2_SHORT) * scale).cast(dtypes.FLOAT32)
 
 
 def _log_limits(x: Term, result: Term) -> Term:
@@ -104,7 +105,7 @@ def _log_limits(x: Term, result: Term) -> Term:
 
 def _power_double(base: Term, y: Term) -> Term:
     """base^y for base >= 0, through log2(base) as a sum of two numbers."""
-    whole, fraction = decompose(base, SQRT_HALF[DOUBLE])
+    whole, fraction = decompose(base)
     high, low = _log_sum(fraction)
     scaled = high * _INV_LN2[0]
     rest = fma(high, _INV_LN2[0], -scaled) + fma(high, _INV_LN2[1], low * _INV_LN2[0])
@@ -122,7 +123,7 @@ def _power_double(base: Term, y: Term) -> Term:
     biased = shifted.bits(DOUBLE.unsigned)
     half = biased >> 1
     scale = DOUBLE.power_of_two(half)
-    return polynomial(rest, EXP2[DOUBLE]) * scale * DOUBLE.power_of_two(biased - half)
+    return polynomial_apart(rest, EXP2[DOUBLE]) * scale * DOUBLE.power_of_two(biased - half)
 
 
 def _log_sum(f: Term) -> tuple[Term, Term]:

@@ -140,24 +140,25 @@ def fma(a: Term, b: Operand, c: Operand) -> Term:
     return apply("fma", a, _term(b, a.dtype), _term(c, a.dtype))
 
 
-def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
+def polynomial(x: Term, coefficients: Sequence[Operand]) -> Term:
     """c[0] + c[1] x + c[2] x^2 + ... by fused steps.
 
-    The last steps are Horner's, which round least. In a long polynomial the terms before, whose
-    errors no longer count, are added in pairs (Estrin): in a chain each step waits for the last.
+    A chain of steps waits four cycles for each, and there are too few registers to interleave many
+    chains: so the terms are joined in pairs (Estrin) until four are left.
     """
-    terms = [lit(c, x.dtype) for c in coefficients]
-    short = len(terms) <= 8
-    chain, rest = (terms[:-1], terms[-1:]) if short else (terms[:2], terms[2:])
-    power = x
-    while len(rest) > 1:
-        paired = [fma(b, power, a) for a, b in zip(rest[::2], rest[1::2], strict=False)]
-        rest = paired + rest[2 * len(paired) :]
-        power = power * power if len(rest) > 1 else power
-    result = rest[0]
-    for term in reversed(chain):
-        result = fma(result, x, term)
+    if len(coefficients) > 4:
+        pairs = zip(coefficients[::2], coefficients[1::2], strict=False)
+        joined: list[Operand] = [fma(x, b, a) for a, b in pairs]
+        return polynomial(x * x, joined + list(coefficients[2 * len(joined) :]))
+    result = _term(coefficients[-1], x.dtype)
+    for c in reversed(coefficients[:-1]):
+        result = fma(result, x, c)
     return result
+
+
+def polynomial_apart(x: Term, coefficients: Sequence[Operand]) -> Term:
+    """The same with c[0] added last, alone: more accurate where c[0] is most of the result."""
+    return fma(x, polynomial(x, coefficients[1:]), coefficients[0])
 
 
 def below(x: Term, bound: Operand) -> Term:

@@ -10,7 +10,17 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from .math_term import DOUBLE, SINGLE, Term, fma, format_of, nearest, polynomial, select
+from .math_term import (
+    DOUBLE,
+    SINGLE,
+    Term,
+    fma,
+    format_of,
+    nearest,
+    polynomial,
+    polynomial_apart,
+    select,
+)
 from .math_turns import reduce_double
 
 _TURN_PIECES = (
@@ -125,6 +135,8 @@ def tan(x: Term) -> Term:
     else:
         quarters, y, tail = reduce_double(abs(x))
     square = y * y
-    tangent = y + fma(y * square, polynomial(square, _TAN[f]), fma(tail, square, tail))
+    # tan(y + tail) = tan(y) + tail (1 + tan(y)^2), the square to two terms.
+    tail = fma(tail * square, fma(square, 2.0 / 3.0, 1.0), tail)
+    tangent = y + fma(y * square, polynomial_apart(square, _TAN[f]), tail)
     even = (quarters & 1).eq(0)
     return _negate_with(select(even, tangent, -1.0) / select(even, 1.0, tangent), x)

@@ -23,13 +23,22 @@ def worst_error(*arguments: str) -> float:
     return float(done.stdout.split()[1])
 
 
+@pytest.fixture
+def patience(request: pytest.FixtureRequest) -> None:
+    """Skips where nobody asked for the slow tests."""
+    if "slow" not in request.config.getoption("markexpr"):
+        pytest.skip("takes minutes: run with -m slow")
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_float32_is_within_two_units(name: str) -> None:
     assert worst_error(name) <= 2
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", NAMES)
 def test_one_input_of_many_is_within_two_units_of_numpy(name: str) -> None:
     assert worst_error("--numpy", "--every", "61", name) <= 2
