@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -303,3 +304,26 @@ def test_unsupported_functions_are_named(run: Any) -> None:
         run(lambda x: np.roots(x[0]), X)
     with pytest.raises(TraceError, match="elements are not known"):
         run(lambda x: HELD[0].asarray(x), X)
+
+
+def test_threads_trace_one_after_another(run: Any) -> None:
+    before = dict(vars(Filter))
+    x = np.arange(5.0)
+    want = Filter([0.5, 0.25]).apply(x)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: run(Filter([0.5, 0.25]).apply, x), range(24)))
+    for got in results:
+        np.testing.assert_array_equal(got, want)
+    assert dict(vars(Filter)) == before
+
+
+def test_functions_made_while_tracing_work_afterwards(run: Any) -> None:
+    made: list[Any] = []
+
+    def f(x: Any) -> Any:
+        made.append(lambda y: np.sqrt(y) + np.zeros(2) + helper(y))
+        return made[-1](x)
+
+    x = np.array([4.0, 9.0])
+    np.testing.assert_array_equal(run(f, x), made[0](x))
+    assert isinstance(made[0](x), np.ndarray)
