@@ -123,7 +123,7 @@ def lower_levels(group: Group, strides: Strides, name: str, options: Options) ->
     tensor = lower_group(group, strides)
     plain = build(tensor)
     loop = schedule(plain, options.target)
-    flat = flatten(LoopProgram(name, loop.params, loop.body))
+    flat = flatten(LoopProgram(name, loop.params, loop.body), options.fast_math)
     return Levels(tensor, plain, loop, flat, emit_kernel(flat, options.target))
 
 

@@ -20,6 +20,7 @@ from ..backends.llvm.native_callable import NativeCallable, detach
 from ..ir import dtypes
 from ..ir.errors import ArgumentError
 from ..ir.graph.ops import Precision
+from ..ir.lowering.relaxed import check_flags
 from ..ir.target import Target
 from ..tracer import trees
 from ..tracer.staging import ArraySpec, call_inline, current_trace, trace
@@ -80,7 +81,7 @@ def disable_jit() -> Iterator[None]:
                     function._attach()
 
 
-class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
+class Jit(NativeCallable, Generic[P, R]):
     """A function that runs as native code, compiled for each new signature of its arguments.
 
     Made by `jit`. Arguments are NumPy arrays, Python and NumPy numbers, containers of them
@@ -122,8 +123,11 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
         if current_trace() is not None and any(isinstance(leaf, Traced) for leaf in leaves):
             result: R = call_inline(self.__wrapped__, args, kwargs)
             return result
-        given = leaves
-        leaves, copied = native(leaves, self.__qualname__)
+        result = self._run(leaves, structure)
+        return result
+
+    def _run(self, given: list[Any], structure: trees.Structure) -> Any:
+        leaves, copied = native(given, self.__qualname__)
         found = self._find(leaves, structure)
         if self._settings.debug:
             return self._checked(found, leaves)
@@ -303,7 +307,7 @@ class Jit(NativeCallable, Generic[P, R]):  # type: ignore[misc]
     # -- as a value -------------------------------------------------------------------------
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return str(self.__qualname__)
 
     def __deepcopy__(self, memo: object) -> Jit[P, R]:
         return self
@@ -349,6 +353,9 @@ def jit(
     - `donate_argnames`: parameters whose arrays the call may overwrite as working memory.
     - `target`: the machine to compile for. - `precision`: "default" (reductions in any order,
       fused multiply-add in them) or "highest" (the program's own order).
+    - `fast_math`: relaxations of elementwise code, by name: "contract" (fused multiply-add),
+      "reciprocal" (division by a constant as multiplication), "no_nans" (maximum and minimum
+      need not keep NaN).
     - `debug`: run through the interpreter; an index outside its axis and a new NaN raise at the
       user's line.
     """
@@ -358,7 +365,7 @@ def jit(
         target or Target(),
         precision,
         debug,
-        frozenset(fast_math),
+        check_flags(tuple(fast_math)),
     )
     if precision not in ("default", "highest"):
         raise ArgumentError(

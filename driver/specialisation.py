@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.llvm import entry
+from ..backends.llvm import entry, host
 from ..backends.llvm.signature import (
     ArgumentOutput,
     ArrayParameter,
@@ -84,6 +84,7 @@ class Specialisation:
             for k, d in enumerate(self.dynamics)
             if isinstance(d.parameter, ArrayParameter) and d.parameter.strides is not None
         }
+        host.require_runnable(options.target)
         self.executable = compile_graph(staged.graph, staged.written, strides, options, donated)
         written = {k for k, _ in staged.written}
         self.parameters: tuple[Parameter, ...] = tuple(

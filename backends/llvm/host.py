@@ -20,7 +20,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ...ir.errors import InternalError, TargetError
-from ...ir.target import Target
+from ...ir.target import Target, host_flags
 from .locks import fork_safe_lock, hold_over_fork
 
 # A child of a fork in the middle of a call of LLVM could never call it again.
@@ -69,6 +69,17 @@ def _initialise(everything: bool) -> None:
 def is_native(target: Target) -> bool:
     """Whether code for this target has this machine's instruction set architecture."""
     return not target.triple or target.triple.split("-")[0] == platform.machine()
+
+
+def require_runnable(target: Target) -> None:
+    """Raise `TargetError` for a target whose code this machine cannot run."""
+    wide = {512: "avx512f", 256: "avx2"}.get(target.vector_bits) if target.cpu != "host" else None
+    if not is_native(target) or (wide is not None and wide not in host_flags()):
+        raise TargetError(
+            f"code for {target.cpu} {target.triple} does not run on this machine",
+            None,
+            "call lower() to read it, or leave target out to run here",
+        )
 
 
 def describe(target: Target) -> tuple[str, str, str]:

@@ -13,15 +13,19 @@ from ..flat.nodes import Assign, FlatNode, FlatProgram, Loop, Storage
 from ..loop.nodes import LoopKind, LoopProgram
 from . import guards
 from .math import expand
+from .relaxed import relax
 from .statements import Nest, Node, Ranges, Statement, statements
 from .storage import Placements, contiguous, place
 
 
-def flatten(program: LoopProgram) -> FlatProgram:
-    """The kernel with flat buffers, placed storage, explicit initialisation and decided guards."""
+def flatten(program: LoopProgram, fast_math: frozenset[str] = frozenset()) -> FlatProgram:
+    """The kernel with flat buffers, placed storage, explicit initialisation and decided guards.
+
+    `fast_math`: names of the relaxations (`relaxed.RULES`) that its elementwise code may undergo.
+    """
     nodes = statements(program)
     placements = place(nodes)
-    pass_ = _Flattening(program, placements)
+    pass_ = _Flattening(program, placements, fast_math)
     body = pass_.nodes(nodes, {}, frozenset())
     return FlatProgram(
         program.name,
@@ -35,8 +39,9 @@ def flatten(program: LoopProgram) -> FlatProgram:
 class _Flattening:
     """One run of the pass: flat buffers made so far."""
 
-    def __init__(self, program: LoopProgram, placements: Placements):
+    def __init__(self, program: LoopProgram, placements: Placements, fast_math: frozenset[str]):
         self.placements = placements
+        self.fast_math = fast_math
         self.storages: dict[Buffer, Storage] = {}
         self.flat: dict[Buffer, Buffer] = {}
         self.combiners: dict[Combiner, Combiner] = {}
@@ -86,6 +91,7 @@ class _Flattening:
         )
         rank = len(statement.index)
         accesses = [self._access(b, indices[:rank], ranges) for b in statement.outputs]
+        values = relax(values, self.fast_math)
         values, offsets = _expanded(values, [*(o for _, o in accesses), *indices[rank:]])
         return Assign(
             tuple(flat for flat, _ in accesses),

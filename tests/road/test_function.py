@@ -365,3 +365,35 @@ def test_jit_of_what_is_no_function():
         lw.jit(3)
     with pytest.raises(lw.errors.ArgumentError, match="precision"):
         lw.jit(precision="low")(lambda x: x)
+
+
+def test_fast_math_is_off_and_its_flags_are_known():
+    def f(x, y):
+        return x * y - 1
+
+    def g(x):
+        return x / 3
+
+    x, y = np.float32([1 + 2**-12]), np.float32([1 + 2**-12])
+    assert lw.jit(f)(x, y) == f(x, y)
+    exact = np.float64(x) * np.float64(y) - 1
+    assert lw.jit(f, fast_math=["contract"])(x, y) == np.float32(exact) != f(x, y)
+    many = np.arange(1000, dtype=f32)
+    assert (lw.jit(g)(many) == g(many)).all()
+    assert (lw.jit(g, fast_math=["reciprocal"])(many) != g(many)).any()
+    with pytest.raises(lw.errors.ArgumentError, match="contract"):
+        lw.jit(f, fast_math=["everything"])
+
+
+def test_code_for_another_machine_is_lowered_but_not_run():
+    abroad = lw.Target("llvm", triple="aarch64-linux-gnu", cpu="cortex-a53")
+
+    @lw.jit(target=abroad)
+    def f(x):
+        return x + 1
+
+    assert "fadd" in f.lower(np.ones(8, f32)).asm
+    with pytest.raises(lw.errors.TargetError, match="does not run"):
+        f(np.ones(8, f32))
+    with pytest.raises(lw.errors.TargetError, match="kind"):
+        lw.Target("abacus")
