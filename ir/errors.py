@@ -45,6 +45,10 @@ class DTypeError(LoopwrightError, TypeError):
     """An element type that is not supported, or types that do not fit each other."""
 
 
+class NotFiniteError(DTypeError, ValueError):
+    """NaN or infinity where an integer is needed."""
+
+
 class ArgumentError(LoopwrightError, TypeError):
     """A call whose arguments the function cannot take."""
 

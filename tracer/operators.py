@@ -121,7 +121,8 @@ class Operators(Traced):
         found = index_view(trace, view_of(trace, self), index)
         if found.mask is not None:
             value = fresh(trace, atom_of(trace, viewed(trace, found.elements)))
-            return Masked(value, found.mask, found.mask_axes)
+            mask = fresh(trace, atom_of(trace, found.mask), scalar=False)
+            return Masked(value, mask, found.mask_axes)
         result = viewed(trace, found.elements)
         if found.scalar or found.copies or self.scalar:
             return fresh(trace, atom_of(trace, result), scalar=found.scalar)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.dtypes import BOOL, INT64, is_float, is_integer
+from ..ir.dtypes import BOOL, INT64, is_float
 from ..ir.errors import ShapeError
 from ..ir.graph.ops import ArgReduce, Cumulative, Precision, Reduce, Sort
 from .context import Trace, here
@@ -170,8 +170,3 @@ def sort(trace: Trace, x: Traced, axis: Any = -1, indices: bool = False) -> Trac
     op = Sort(number, indices)
     dtype = INT64 if indices else x.dtype
     return fresh(trace, trace.emit(op, (atom,), atom.type.shape, dtype))
-
-
-def is_counted(dtype: np.dtype) -> bool:
-    """Whether means of this type are made in float64."""
-    return dtype == BOOL or is_integer(dtype)

@@ -262,8 +262,3 @@ def precision(value: Precision) -> Iterator[None]:
         yield
     finally:
         context.precision = before
-
-
-def is_tracing() -> bool:
-    """Whether this thread is tracing a function."""
-    return current() is not None

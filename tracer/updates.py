@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.dtypes import BOOL, is_float
-from ..ir.errors import ShapeError
+from ..ir.errors import NotFiniteError, ShapeError
 from ..ir.graph.nodes import Literal
 from ..ir.graph.ops import Broadcast, Gather, Select, Transpose
 from .context import Trace, here, refused
@@ -58,7 +58,7 @@ def _refuse_not_finite(trace: Trace, x: Traced, dtype: np.dtype) -> None:
         return
     atom = atom_of(trace, x)
     if isinstance(atom, Literal) and not np.isfinite(atom.value):
-        raise ShapeError(
+        raise NotFiniteError(
             f"{atom.value} cannot be stored into an array of {dtype}", here(),
             "make the array of floats",
         )  # fmt: skip

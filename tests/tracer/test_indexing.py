@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from loopwright.ir.errors import BoundsError, DTypeError, ShapeError, TraceError
+from loopwright.ir.errors import BoundsError, DTypeError, NotFiniteError, ShapeError, TraceError
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4)
 
@@ -225,5 +225,16 @@ def test_integers_take_no_nan(value: float, run: Any) -> None:
     def write(x: Any) -> None:
         x[0] = value
 
-    with pytest.raises(ValueError):
+    with pytest.raises(NotFiniteError, match="cannot be stored"):
         run(write, np.zeros(3, int))
+
+
+def test_a_selection_is_taken_when_it_is_read(run: Any) -> None:
+    def f(x: Any) -> Any:
+        mask = x > 4
+        chosen = x[mask]
+        x[...] = 0
+        mask[...] = True
+        return chosen.sum()
+
+    assert run(f, numbered((3, 4))) == f(numbered((3, 4)))
