@@ -23,6 +23,7 @@ Function: TypeAlias = Callable[..., Any]
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 TESTS = ("isnan", "isinf", "isfinite", "signbit")
+GIVES_BOOL = frozenset((*COMPARISONS, *TESTS))
 CORE = ("quotient", "remainder", "shl", "shr")
 
 

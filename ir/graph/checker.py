@@ -1,9 +1,11 @@
-"""The rules that every graph keeps.
+"""The rules that every graph, and every graph cut into groups, keeps.
 
 - Each variable is defined once (as an input, a constant or an equation's output) before its uses.
 - Outputs of an equation have the types that the operation's rule gives for its operands.
 - A constant's array has its variable's type, is C-contiguous and read-only.
 - A literal is a NumPy scalar of a supported type.
+- A group reads only its inputs and what it makes itself; each of its outputs is made in it, and
+  handed out by no other group. Donated inputs have the type of their output.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from .. import dtypes
 from ..errors import InternalError, LoopwrightError
 from ..visits import visit
-from .nodes import Atom, Equation, Graph, Literal, Var
+from .nodes import Atom, Equation, Graph, GroupedGraph, Literal, Var
 from .printer import print_equations, print_type
 from .types import result_types
 
@@ -29,6 +31,33 @@ def check(graph: Graph, trusted: set[Equation] | None = None) -> None:
     looked at, since types never change; the others are added to it.
     """
     trusted = set() if trusted is None else trusted
+    defined = _start(graph)
+    _check_equations(graph.equations, defined, trusted)
+    _check_outputs(graph.outputs, defined)
+
+
+def check_groups(grouped: GroupedGraph) -> None:
+    """Raises InternalError unless the graph cut into groups is sound; linear."""
+    defined = _start(grouped)
+    trusted: set[Equation] = set()
+    for group in grouped.groups:
+        try:
+            _check_outputs(group.inputs, defined)
+            inside: set[Atom] = set(group.inputs)
+            _check_equations(group.equations, inside, trusted)
+            _check_outputs(group.outputs, inside - set(group.inputs))
+            for var in group.outputs:
+                _define(var, defined, "an output")
+            for source, target in group.donated:
+                if group.inputs[source].type != group.outputs[target].type:
+                    raise InternalError(f"donated input {source} differs in type")
+        except InternalError as fault:
+            raise InternalError(f"in group {group.name}: {fault.what}", fault.where) from None
+    _check_outputs(grouped.outputs, defined)
+
+
+def _start(graph: Graph | GroupedGraph) -> set[Atom]:
+    """The inputs and constants, checked."""
     defined: set[Atom] = set()
     for var in graph.inputs:
         _define(var, defined, "an input")
@@ -42,14 +71,23 @@ def check(graph: Graph, trusted: set[Equation] | None = None) -> None:
             )
         if array.flags.writeable or not array.flags.c_contiguous:
             raise InternalError("a constant's array has to be C-contiguous and read-only")
-    for number, equation in enumerate(visit("check", graph.equations)):
+    return defined
+
+
+def _check_equations(
+    equations: Sequence[Equation], defined: set[Atom], trusted: set[Equation]
+) -> None:
+    for number, equation in enumerate(visit("check", equations)):
         fault = _fault(equation, defined, equation in trusted)
         if fault is not None:
-            raise InternalError(fault + "\n" + _quote(graph.equations, number), equation.source)
+            raise InternalError(fault + "\n" + _quote(equations, number), equation.source)
         trusted.add(equation)
-    for atom in graph.outputs:
+
+
+def _check_outputs(atoms: Sequence[Atom], defined: set[Atom]) -> None:
+    for atom in atoms:
         if atom not in defined and (fault := _undefined(atom)):
-            raise InternalError(f"output: {fault}")
+            raise InternalError(f"a result or operand: {fault}")
 
 
 def _define(var: Var, defined: set[Atom], what: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import ArgumentError, BoundsError, InternalError, OutOfMemoryError
-from ..expr.elementwise import COMPARISONS, TESTS, apply
+from ..expr.elementwise import GIVES_BOOL, apply
 from ..expr.rounding import Array, convert
 from . import interpret_movement as movement
 from . import interpret_products as products
@@ -67,7 +67,7 @@ def evaluate(equation: Equation, operands: Sequence[Array]) -> tuple[Array, ...]
 
 
 def _elementwise(op: ops.Elementwise, x: Sequence[Array]) -> Array:
-    dtype = dtypes.BOOL if op.name in (*COMPARISONS, *TESTS) else x[0].dtype
+    dtype = dtypes.BOOL if op.name in GIVES_BOOL else x[0].dtype
     return apply(op.name, tuple(x), dtype)
 
 

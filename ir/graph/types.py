@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import DTypeError, InternalError, LoopwrightError, ShapeError
-from ..expr.elementwise import COMPARISONS, TESTS
+from ..expr.elementwise import COMPARISONS, GIVES_BOOL, TESTS
 from ..source import Source
 from . import ops, types_linear
 from .nodes import ArrayType, Graph
@@ -48,7 +48,6 @@ _ACCEPTS: Mapping[str, str] = {
     **dict.fromkeys(("shift_left", "shift_right"), "i"),
 }
 _ARITY = {**dict.fromkeys(ops.UNARY, 1), **dict.fromkeys(ops.BINARY, 2)}
-_GIVES_BOOL = frozenset((*COMPARISONS, *TESTS))
 
 
 def result_types(op: ops.GraphOp, input_types: Types, where: Source | None = None) -> Types:
@@ -103,7 +102,7 @@ def _elementwise(op: ops.Elementwise, types: Types) -> ArrayType:
         require_same_dtype(name, *types)
     require_kind(name, first, _ACCEPTS[name])
     shape = _common_shape(name, types)
-    if name in _GIVES_BOOL:
+    if name in GIVES_BOOL:
         return ArrayType(shape, dtypes.BOOL)
     return first if first.shape == shape else ArrayType(shape, first.dtype)
 

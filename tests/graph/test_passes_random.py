@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from random_graphs import arguments, graphs
 
 from loopwright.ir.dtypes import BFLOAT16
-from loopwright.ir.graph.checker import check
+from loopwright.ir.graph.checker import check, check_groups
 from loopwright.ir.graph.constants import ConstantStore
 from loopwright.ir.graph.interpreter import interpret
 from loopwright.ir.graph.passes.algebra import simplify
 from loopwright.ir.graph.passes.clean import clean
 from loopwright.ir.graph.passes.fold import fold
+from loopwright.ir.graph.passes.fuse import group
 from loopwright.ir.graph.passes.pipeline import optimise
 from loopwright.ir.graph.printer import print_graph
 
@@ -67,3 +68,9 @@ def test_pass_keeps_meaning(name, data):
 def test_passes_end_where_nothing_changes(graph):
     once = optimise(graph)
     assert print_graph(optimise(once)) == print_graph(once)
+
+
+@STEADY
+@given(graph=graphs(max_equations=20))
+def test_groups_of_a_graph_are_sound(graph):
+    check_groups(group(optimise(graph)))

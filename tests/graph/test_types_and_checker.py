@@ -11,9 +11,18 @@ from graph_builder import Build
 from loopwright.ir import dtypes as dt
 from loopwright.ir.errors import ArgumentError, DTypeError, InternalError, ShapeError
 from loopwright.ir.graph import ops
-from loopwright.ir.graph.checker import check
+from loopwright.ir.graph.checker import check, check_groups
 from loopwright.ir.graph.interpreter import interpret
-from loopwright.ir.graph.nodes import ArrayType, Constant, Equation, Graph, Literal, Var
+from loopwright.ir.graph.nodes import (
+    ArrayType,
+    Constant,
+    Equation,
+    Graph,
+    Group,
+    GroupedGraph,
+    Literal,
+    Var,
+)
 from loopwright.ir.graph.types import RULES, result_types
 from loopwright.ir.source import Source
 
@@ -181,6 +190,42 @@ def test_the_quote_shows_neighbours_and_the_users_line():
     assert text.count(" = exp ") == 11
     assert text.count("> ") == 1
     assert "line 7, in model" in text
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def grouped(*groups: Group, outputs: tuple[Var, ...], inputs: tuple[Var, ...]) -> GroupedGraph:
+    return GroupedGraph(inputs, (), groups, outputs)
+
+
+def test_sound_groups_pass_and_broken_ones_are_named():
+    b, x, y = small()
+    z = b.do("exp", y)
+    neg, exp = b.equations
+    first, second = Group("first", (x,), (neg,), (y,)), Group("second", (y,), (exp,), (z,))
+    check_groups(grouped(first, second, outputs=(z,), inputs=(x,)))
+    repeated = Group("both", (x,), (neg, exp), (z,))
+    check_groups(grouped(first, repeated, outputs=(y, z), inputs=(x,)))
+    with pytest.raises(InternalError, match=r"in group second: .* before it is defined"):
+        check_groups(grouped(second, first, outputs=(z,), inputs=(x,)))
+    with pytest.raises(InternalError, match=r"in group first: an output .* defined already"):
+        check_groups(grouped(first, first, outputs=(y,), inputs=(x,)))
+    with pytest.raises(InternalError, match="in group bare: "):
+        check_groups(grouped(Group("bare", (), (neg,), (y,)), outputs=(y,), inputs=(x,)))
+    with pytest.raises(InternalError, match="in group empty: "):
+        check_groups(grouped(Group("empty", (x,), (), (y,)), outputs=(y,), inputs=(x,)))
+
+
+def test_donated_inputs_have_the_type_of_their_output():
+    b = Build()
+    x, y = b.input((3,)), b.input((4,))
+    z = b.do("neg", x)
+    good = Group("good", (x, y), tuple(b.equations), (z,), ((0, 0),))
+    check_groups(grouped(good, outputs=(z,), inputs=(x, y)))
+    bad = replace(good, name="bad", donated=((1, 0),))
+    with pytest.raises(InternalError, match="in group bad: donated input 1"):
+        check_groups(grouped(bad, outputs=(z,), inputs=(x, y)))
 
 
 # --- arguments of the interpreter -----------------------------------------------------------------

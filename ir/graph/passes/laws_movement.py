@@ -22,6 +22,9 @@ from .rewrite import Rewriter, Rule, literal, scalar_of
 _MAX_HOPS = 16
 """How many updates in a row a slice looks past."""
 
+_MAX_PARTS = 256
+"""Of a concatenation of more parts no slice looks for its own."""
+
 
 def same_shape(r: Rewriter, e: Equation) -> Atom | None:
     """broadcast, reshape to the operand's own shape -> the operand."""
@@ -96,6 +99,8 @@ def slice_of_concatenate(r: Rewriter, e: Equation) -> Atom | None:
     """A slice that lies in one operand of a concatenation -> slice of that operand."""
     inner = r.maker(e.inputs[0])
     if inner is None or not isinstance(inner.op, Concatenate) or not isinstance(e.op, Slice):
+        return None
+    if len(inner.inputs) > _MAX_PARTS:
         return None
     axis = inner.op.axis
     low, high = _interval(e.op, axis)
