@@ -108,7 +108,8 @@ def reorder(program: LoopProgram, *order: LoopName) -> LoopProgram:
     Refused when: a loop is named twice (reorder_twice); the loops are not perfectly nested in one
     another (reorder_nesting); the exchange carries data the wrong way (reorder_scan,
     ordered_update, carried_dependence) or changes the order of terms of an exact reduction
-    (reorder_reduce).
+    (reorder_reduce); a vectorised loop would not be innermost (vector_inner), a parallel one not
+    outermost (parallel_nested).
     """
     chosen = [find.loop(program, name) for name in order]
     if len({p.loop.symbol for p in chosen}) < len(chosen):
@@ -144,7 +145,28 @@ def reorder(program: LoopProgram, *order: LoopName) -> LoopProgram:
     require_reorder(touched)
     for block in find.below(bottom.loop):
         require_term_order(block, tuple(chain), tuple(new))
+    _require_marks_in_place(new, top, bottom)
     return put(program, top.path, *nest(new, *bottom.loop.body))
+
+
+def _require_marks_in_place(new: list[For], top: LoopPlace, bottom: LoopPlace) -> None:
+    inner = [o for node in bottom.loop.body for o in find.loops_below(node)]
+    for number, loop in enumerate(new):
+        inside = (*new[number + 1 :], *inner)
+        if loop.kind is LoopKind.VECTOR and any(o.kind is not LoopKind.UNROLL for o in inside):
+            raise ScheduleError(
+                f"{loop.symbol.name!r} is vectorised and would no longer be innermost",
+                None,
+                "reorder first and vectorise then",
+                code="vector_inner",
+            )
+        if loop.kind is LoopKind.PARALLEL and (number or top.around):
+            raise ScheduleError(
+                f"{loop.symbol.name!r} is parallel and would no longer be outermost",
+                None,
+                "reorder first and mark the loop then",
+                code="parallel_nested",
+            )
 
 
 def tile(program: LoopProgram, block: str, **sizes: int) -> LoopProgram:

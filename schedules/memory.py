@@ -141,18 +141,18 @@ def cache_write(
 
     The cache has a dimension for each spatial axis, whatever place in the output it stands for.
     The copy runs in clones of the loops inside `at` that the block's spatial axes are bound to
-    (of all its loops without `at`). Refused when: the block updates memory (cached_update); its
-    elements are not finished inside `at`, a reduction running around it (unfinished); `at` is not
-    around the block (unknown_loop).
+    (of all its loops without `at`). Refused when: the block updates memory or scans
+    (cached_update); its elements are not finished inside `at`, a reduction running around it
+    (unfinished); `at` is not around the block (unknown_loop).
     """
     place = find.block(program, block)
     old = place.block
     definition = old.definition
-    if definition.update:
+    if definition.update or any(axis.kind is AxisKind.SCAN for axis in definition.axes):
         raise ScheduleError(
-            f"{block} updates what its output holds already",
+            f"{block} goes on from what its output holds already",
             definition.source,
-            "cache blocks that define all their elements",
+            "cache blocks that define their elements from others alone",
             code="cached_update",
         )
     depth = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from ..errors import InternalError
 from ..expr import index as ix
@@ -107,12 +108,13 @@ def _highest(index: Index, guard: Sequence[Index], ranges: ix.Ranges) -> ix.Boun
         else:
             high += ix.bounds(ix.scale(ix.of(atom), c), ranges)[1]
     for known in guard:
-        # known >= 0, so m * index <= m * index + known
+        # known >= 0, so m * index <= m * index + k * known; m and k make a term vanish
         taken = dict(known.terms)
-        for atom, c in index.terms[:1]:
-            m = -taken.get(atom, 0) // c
-            if m > 0:
-                total = ix.add(ix.scale(index, m), known)
+        for atom, c in index.terms:
+            t = taken.get(atom, 0)
+            if c * t < 0:
+                m, k = abs(t) // gcd(c, t), abs(c) // gcd(c, t)
+                total = ix.add(ix.scale(index, m), ix.scale(known, k))
                 for form in (total, _without_quotients(total)):
                     high = min(high, ix.bounds(form, ranges)[1] // m)
     return high
