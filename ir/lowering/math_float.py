@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
+from ..expr.nodes import Const
 from .math_term import (
     DOUBLE,
     SINGLE,
@@ -89,8 +90,14 @@ def hypot(a: Term, b: Term) -> Term:
     return select(infinite, math.inf, sqrt(fma(a, a, b * b)) * back)
 
 
+def _is_one(x: Term) -> bool:
+    return isinstance(x.value, Const) and bool(x.value.value == 1)
+
+
 def fmod(a: Term, b: Term) -> Term:
     """The remainder of truncating division, exact for any quotient; it has the sign of a."""
+    if _is_one(b):
+        return copysign(a - apply("trunc", a), a)
     over, under = abs(a), abs(b)
     rest = _fmod_single(over, under) if format_of(a) is SINGLE else _fmod_double(over, under)
     return copysign(select(over < under, over, rest), a)
@@ -165,6 +172,8 @@ class _Residues:
 
 def mod(a: Term, b: Term) -> Term:
     """The remainder of floor division; it has the sign of b."""
+    if _is_one(b):
+        return a - apply("floor", a)
     rest = fmod(a, b)
     shifted = select((b < 0.0) ^ (rest < 0.0), rest + b, rest)
     return select(rest.eq(0.0), copysign(lit(0.0, a.dtype), b), shifted)
@@ -172,6 +181,8 @@ def mod(a: Term, b: Term) -> Term:
 
 def floor_div(a: Term, b: Term) -> Term:
     """floor(a / b) as NumPy computes it, from the exact remainder."""
+    if _is_one(b):
+        return select(isfinite(a), apply("floor", a), math.nan)
     rest = fmod(a, b)
     quotient = (a - rest) / b
     lower = rest.ne(0.0) & ((b < 0.0) ^ (rest < 0.0))

@@ -6,7 +6,7 @@ import math
 
 from .. import dtypes
 from ..expr.nodes import Const
-from .math_exponential import EXP2
+from .math_exponential import EXP2, exp2
 from .math_logarithm import decompose
 from .math_term import (
     DOUBLE,
@@ -56,6 +56,8 @@ def power(x: Term, y: Term) -> Term:
         known = _constant_power(x, float(y.value.value))
         if known is not None:
             return known
+    if isinstance(x.value, Const) and x.value.value == 2:
+        return exp2(y)
     base = abs(x)
     size = _power_single(base, y) if format_of(x) is SINGLE else _power_double(base, y)
     # Oddness by halves: beyond 2^fraction every number is even.
