@@ -143,7 +143,8 @@ def cache_write(
     The copy runs in clones of the loops inside `at` that the block's spatial axes are bound to
     (of all its loops without `at`). Refused when: the block updates memory or scans
     (cached_update); its elements are not finished inside `at`, a reduction running around it
-    (unfinished); `at` is not around the block (unknown_loop).
+    (unfinished); `at` is not around the block (unknown_loop); a reader comes before the place of
+    the copy (early_reader).
     """
     place = find.block(program, block)
     old = place.block
@@ -174,6 +175,16 @@ def cache_write(
                 "put the copy outside the reduction",
                 code="unfinished",
             )
+    path = place.path[: depth + 1]
+    for output in definition.outputs:
+        for reader in find.readers(program, output):
+            if reader.path[: depth + 1] == path:
+                raise ScheduleError(
+                    f"{reader.block.name} reads what {block} writes before it could be copied out",
+                    reader.block.definition.source,
+                    "name a loop `at` that does not hold both",
+                    code="early_reader",
+                )
     taken = [p.block.name for p in find.blocks(program)]
     spatial = [a for a in definition.axes if a.kind is AxisKind.SPATIAL]
     shape = tuple(a.extent for a in spatial)
@@ -185,12 +196,7 @@ def cache_write(
     cached = replace(old, definition=replace(definition, outputs=caches, index=index))
     copy = _copy_out(fresh(f"{block}.store", taken), old, caches, place.around[:depth], inner)
     program = put(program, place.path, cached)
-    if depth == 0:
-        top = program.body[place.path[0]]
-        return put(program, place.path[:1], top, *copy)
-    path = place.path[: depth + 1]
-    node = find.node(program, path)
-    return put(program, path, node, *copy)
+    return put(program, path, find.node(program, path), *copy)
 
 
 def _copy_out(

@@ -7,11 +7,15 @@ from ...ir.target import Target
 from ...ir.tensor.nodes import AxisKind, Definition
 from ..legality import independent
 from ..loops import reorder, split_into
+from ..marks import partition, unroll
 from . import access
 from .steps import extent, loops_of, share, vector_tile
 
 STRIP = 64
 """Vectors of running results that one worker carries along side by side."""
+
+CHAINS = 4
+"""Scans along contiguous memory that are carried on in turns: each step waits for its last."""
 
 
 def matches(definition: Definition) -> bool:
@@ -24,21 +28,25 @@ def schedule(program: LoopProgram, definition: Definition, target: Target) -> Lo
     """The plain nest of a scan."""
     block = definition.name
     spatial = access.of_kind(definition, AxisKind.SPATIAL)
-    scanned = access.of_kind(definition, AxisKind.SCAN)
     loops = loops_of(program, block)
     outer = [loops[a.symbol] for a in spatial]
+    scanned = [loops[a.symbol] for a in access.of_kind(definition, AxisKind.SCAN)]
     if spatial:
-        lane_axis = max(spatial, key=lambda a: access.contiguity(definition, a))
-        if access.contiguity(definition, lane_axis) > 0:
+        beside = max(spatial, key=lambda a: access.contiguity(definition, a))
+        lane = loops[beside.symbol]
+        if access.contiguity(definition, beside) > 0:
             lanes = access.lanes(definition, target)
-            lane = loops[lane_axis.symbol]
             outer.remove(lane)
-            program = reorder(program, *outer, lane, *(loops[a.symbol] for a in scanned))
+            program = reorder(program, *outer, lane, *scanned)
             if extent(program, lane) > STRIP * lanes:
                 program, strip, lane = split_into(program, lane, STRIP * lanes)
                 outer.append(strip)
-            program = reorder(program, *outer, *(loops[a.symbol] for a in scanned), lane)
+            program = reorder(program, *outer, *scanned, lane)
             program, _ = vector_tile(program, lane, lanes, 2)
+        elif extent(program, outer[-1]) >= CHAINS:
+            program, outer[-1], chain = split_into(program, outer[-1], CHAINS)
+            program = reorder(program, *outer, *scanned, chain)
+            program = partition(unroll(program, chain), outer[-1])
     if access.worth_sharing([definition], target):
         program = share(program, block, outer)
     return program
