@@ -131,7 +131,7 @@ def _fmod_double(a: Term, b: Term) -> Term:
     for position in (4, 3, 2, 1, 0):
         bit = (distance >> position) & 1
         power = residues.multiply(power, power, DOUBLE.power_of_two(bit + DOUBLE.bias))
-    rest = residues.multiply(over, power, None)
+    rest = residues.multiply(residues.reduce(over), power, None)
     rest = select(rest < 0.0, rest + under, rest)
     # The unit of the significand, in two factors since it may be below the smallest number.
     unit = under_exponent - DOUBLE.fraction

@@ -112,10 +112,7 @@ def sin(x: Term) -> Term:
     """Sine."""
     quarters, sine, cosine = _sin_cos(x)
     result = select((quarters & 1).eq(0), sine, cosine)
-    f = format_of(x)
-    return _negate_where(
-        _negate_where(result, quarters, 1), x.bits(f.signed), 8 * f.signed.itemsize - 1
-    )
+    return _negate_with(_negate_where(result, quarters, 1), x)
 
 
 def cos(x: Term) -> Term:
