@@ -362,6 +362,47 @@ def test_what_keeps_a_scale_outside():
                                          b.constant(np.full(4, 2, F))), y))  # fmt: skip
 
 
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def rows(turns: int, vary: bool = True) -> Graph:
+    b = Build()
+    x = b.input((turns + 1, 4))
+    for k in range(turns):
+        row = b.op(ops.Slice((k, 0), (1, 4), (1, 1)), x)
+        new = b.do("add", b.do("mul", row, 0.5), 0.1 * k if vary else 0.1)
+        x = b.op(ops.UpdateSlice((k + 1, 0), (1, 1)), x, new)
+    return b.graph(x)
+
+
+def test_numbers_of_an_unrolled_loop_become_a_table():
+    graph = rows(50)
+    short = optimise(graph)
+    assert [c.array.shape for c in short.constants] == [(50,)]
+    arithmetic = {
+        (e.op, *(a.value if isinstance(a, Literal) else None for a in e.inputs))
+        for e in short.equations
+        if isinstance(e.op, ops.Elementwise)
+    }
+    assert len(arithmetic) == 2, "all turns are alike"
+    arrays = [np.random.default_rng(0).standard_normal((51, 4)).astype(F)]
+    np.testing.assert_array_equal(interpret(short, arrays)[0], interpret(graph, arrays)[0])
+    assert optimise(short) is short
+
+
+def test_equal_numbers_and_short_loops_stay_literals():
+    assert not optimise(rows(50, vary=False)).constants
+    assert not optimise(rows(20)).constants
+
+
+def test_a_chain_without_updates_keeps_its_literals():
+    b = Build()
+    value = b.input((4,))
+    for k in range(100):
+        value = b.do("add", value, 0.1 * (k + 1))
+    assert not optimise(b.graph(value)).constants
+
+
 # --- pipeline -------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from .batchnorm import fold_affine
 from .clean import clean
 from .fold import fold
 from .inline import inline
+from .tables import tabulate
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
@@ -46,7 +47,7 @@ def optimise(
         before, graph = graph, _run((partial(fold_affine, store=store),), graph, trusted)
         if graph is not before:
             graph = _settle(simplest, graph, trusted)
-    return graph
+    return _run((partial(tabulate, store=store),), graph, trusted)
 
 
 def _settle(passes: Sequence[Pass], graph: Graph, trusted: set[Equation] | None) -> Graph:
