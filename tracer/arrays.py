@@ -78,11 +78,13 @@ from .linear import (
     inner,
     kron,
     matmul,
+    matvec,
     outer,
     polyval,
     tensordot,
     vdot,
     vecdot,
+    vecmat,
 )
 from .mapping import apply_along_axis, vectorize
 from .nanfunctions import (
@@ -226,18 +228,18 @@ __all__ = [
     "gradient", "histogram", "hsplit", "hstack", "identity", "imag", "indices", "inf", "inner",
     "insert", "interp", "isclose", "iscomplex", "iscomplexobj", "isin", "isneginf", "isposinf",
     "isreal", "isrealobj", "isscalar", "ix_", "kron", "lexsort", "linalg", "linspace",
-    "logspace", "matmul", "matrix_transpose", "max", "mean", "median", "meshgrid", "mgrid",
-    "min", "moveaxis", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum",
-    "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "ndim", "newaxis",
-    "nonzero", "ogrid", "ones", "ones_like", "outer", "pad", "partition", "percentile",
-    "permute_dims", "pi", "piecewise", "place", "polyval", "prod", "product", "ptp", "put",
-    "put_along_axis", "putmask", "quantile", "r_", "ravel", "ravel_multi_index", "real",
-    "repeat", "reshape", "resize", "result_type", "roll", "rollaxis", "rot90", "round",
+    "logspace", "matmul", "matrix_transpose", "matvec", "max", "mean", "median", "meshgrid",
+    "mgrid", "min", "moveaxis", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
+    "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "ndim",
+    "newaxis", "nonzero", "ogrid", "ones", "ones_like", "outer", "pad", "partition",
+    "percentile", "permute_dims", "pi", "piecewise", "place", "polyval", "prod", "product",
+    "ptp", "put", "put_along_axis", "putmask", "quantile", "r_", "ravel", "ravel_multi_index",
+    "real", "repeat", "reshape", "resize", "result_type", "roll", "rollaxis", "rot90", "round",
     "row_stack", "searchsorted", "select", "shape", "sinc", "size", "sliding_window_view",
     "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "take_along_axis",
     "tensordot", "tile", "trace", "transpose", "trapezoid", "tri", "tril", "tril_indices_from",
     "triu", "triu_indices_from", "unravel_index", "unstack", "vander", "var", "vdot", "vecdot",
-    "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 asanyarray = asarray

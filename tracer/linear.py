@@ -120,6 +120,20 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
 
 
 @array_function
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Matrices times vectors, both broadcast; see `numpy.matvec`."""
+    trace = active()
+    return products.einsum(trace, "...ij,...j->...i", [lift(trace, x1), lift(trace, x2)])
+
+
+@array_function
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Vectors times matrices, both broadcast; see `numpy.vecmat`."""
+    trace = active()
+    return products.einsum(trace, "...i,...ij->...j", [lift(trace, x1), lift(trace, x2)])
+
+
+@array_function
 def kron(a: Any, b: Any) -> Any:
     """The Kronecker product; see `numpy.kron`."""
     trace = active()

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import arrays
+from . import arrays, windows
 from .context import current, refused
 from .elementwise import binary, select
+from .scalars import SCALARS
 from .traced import Traced, active, atom_of, converted, fresh, lift
 from .trees import map_leaves
 from .ufuncs import UFUNCS
-from .windows import sliding_window_view
 
 
 class NumpyModule:
@@ -40,13 +40,20 @@ class NumpyModule:
 
 
 class RandomModule:
-    """`numpy.random`, a generator or the `random` module: no numbers can be drawn in a trace."""
+    """`numpy.random`, or a generator: no numbers can be drawn in a trace."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
         raise refused(
             f"random.{name} inside of a traced function would draw its numbers only once",
+            "draw them outside and pass them as an argument",
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """A function of `numpy.random`, imported by its name."""
+        raise refused(
+            "random numbers inside of a traced function would be drawn only once",
             "draw them outside and pass them as an argument",
         )
 
@@ -187,41 +194,52 @@ _MATH_MODULE = MathModule()
 _RANDOM = RandomModule()
 
 
-@functools.cache
-def _table() -> dict[int, tuple[Any, Any]]:
-    """NumPy's objects by identity (kept alive), and what stands for each."""
-    table: dict[int, tuple[Any, Any]] = {}
-    for place, ours in ((np, arrays), (np.linalg, arrays.linalg)):
-        for name in dir(place):
-            if name.startswith("_"):
-                continue
-            real = getattr(place, name)
-            if isinstance(real, ModuleType):
-                continue
-            found = vars(ours).get(name)
-            if found is not None and (callable(real) or hasattr(real, "__getitem__")):
-                table.setdefault(id(real), (real, found))
-            elif callable(real) and not isinstance(real, type):
-                table.setdefault(id(real), (real, NumpyFunction(real)))
-    windows = np.lib.stride_tricks.sliding_window_view
-    table[id(windows)] = (windows, sliding_window_view)
-    table[id(np.ndarray)] = (np.ndarray, _ARRAY_TYPE)
-    table[id(math)] = (math, _MATH_MODULE)
-    for module in (np, np.linalg, np.lib, np.lib.stride_tricks, np.fft):
-        table[id(module)] = (module, NumpyModule(module))
-    table[id(np.random)] = (np.random, _RANDOM)
-    return table
+_FUNCTIONS_OF: dict[str, ModuleType | None] = {
+    "numpy": arrays,
+    "numpy.linalg": arrays.linalg,
+    "numpy.fft": None,
+    "numpy.lib.stride_tricks": windows,
+}
+"""Modules of NumPy, and where their functions are found here."""
+
+_WHOLE_MODULES = frozenset((*_FUNCTIONS_OF, "numpy.lib"))
+_TYPES = {type_.type: type_ for type_ in SCALARS.values()} | {
+    np.ndarray: _ARRAY_TYPE,
+    np.vectorize: arrays.vectorize,
+}
+_found: dict[int, tuple[Any, Any]] = {}
 
 
 def stand_in(value: Any) -> Any:
     """What stands for an object of NumPy or `math` inside a trace; other objects as they are."""
-    found = _table().get(id(value))
-    if found is not None:
+    found = _found.get(id(value))
+    if found is not None and found[0] is value:
         return found[1]
-    if isinstance(value, np.random.Generator | np.random.RandomState):
+    if type(value).__module__.startswith("numpy.random"):  # a generator of the user's
         return _RANDOM
+    made = _find(value)
+    if made is not value:
+        _found[id(value)] = (value, made)  # objects of NumPy itself, which stay
+    return made
+
+
+def _find(value: Any) -> Any:
+    if isinstance(value, ModuleType):
+        if value.__name__ in _WHOLE_MODULES:
+            return NumpyModule(value)
+        return {"math": _MATH_MODULE, "numpy.random": _RANDOM}.get(value.__name__, value)
+    if isinstance(value, np.ufunc):
+        return getattr(arrays, value.__name__, None) or NumpyFunction(value)
+    if isinstance(value, type):
+        return _TYPES.get(value, value)
+    for name in ("mgrid", "ogrid", "r_", "c_"):
+        if value is getattr(np, name):
+            return getattr(arrays, name)
     module = getattr(value, "__module__", None)
-    if isinstance(module, str) and module.startswith("numpy."):
-        if module.startswith(("numpy.random", "numpy.fft")) and callable(value):
-            return NumpyFunction(value) if module.startswith("numpy.fft") else _RANDOM
-    return value
+    if not callable(value) or not isinstance(module, str):
+        return value
+    if module.startswith("numpy.random"):
+        return _RANDOM
+    if module not in _FUNCTIONS_OF:
+        return value
+    return getattr(_FUNCTIONS_OF[module], value.__name__, None) or NumpyFunction(value)

@@ -9,7 +9,6 @@ import numpy as np
 from . import arrays
 from .context import refused
 from .masked import Masked
-from .ufuncs import UFUNCS
 
 _METHODS = ("reduce", "accumulate", "outer", "at")
 
@@ -21,7 +20,7 @@ def namespace() -> Any:
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any:
     """A NumPy ufunc called with traced values."""
-    ours = UFUNCS.get(ufunc.__name__)
+    ours = getattr(arrays, ufunc.__name__, None)
     if ours is None:
         raise refused(f"np.{ufunc.__name__} is not supported on traced values")
     out = kwargs.get("out")
@@ -29,7 +28,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: Any, kwargs: dict[str, Any
         kwargs["out"] = out[0]
     if method == "__call__":
         return ours(*inputs, **kwargs)
-    if method not in _METHODS:
+    if method not in _METHODS or not hasattr(ours, method):
         raise refused(f"np.{ufunc.__name__}.{method} is not supported on traced values")
     return getattr(ours, method)(*inputs, **kwargs)
 
@@ -58,6 +57,4 @@ def replacement(func: Any) -> Any:
     place = namespace()
     if "linalg" in getattr(func, "__module__", ""):
         place = place.linalg
-    if isinstance(func, np.ufunc):
-        return UFUNCS.get(name)
     return getattr(place, name, None)

@@ -194,6 +194,8 @@ CASES: dict[str, tuple[Any, ...]] = {
         ),
         A, F, Q,
     ),
+    "matvec": (lambda xp, f, x: (xp.matvec(f, x[0]), xp.vecmat(x[:2, :3], f), xp.vecdot(f, f)),
+               F, A),
     "cross": (lambda xp, x: (xp.cross(x[:, :3], x[:, 1:]), xp.cross(x[0, 1:], x[1, 1:])), A),
     "convolve": (
         lambda xp, v, s: tuple(
@@ -298,4 +300,5 @@ def test_outside_of_a_trace(name: str) -> None:
         return
     with np.errstate(all="ignore"):
         want = function(np, *(a.copy() for a in arrays))
-    assert_same(function(lnp, *(a.copy() for a in arrays)), want)
+        got = function(lnp, *(a.copy() for a in arrays))
+    assert_same(got, want)

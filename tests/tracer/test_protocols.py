@@ -9,6 +9,8 @@ import pytest
 
 import loopwright.tracer.arrays as lnp
 from loopwright.ir.errors import TraceError
+from loopwright.tracer.modules import stand_in
+from loopwright.tracer.ufuncs import UFUNCS
 
 HIDDEN = {"np": np}
 """NumPy out of the clone's sight."""
@@ -113,3 +115,13 @@ def test_outside_of_a_trace_arrays_are_written_in_place() -> None:
     x.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         lnp.copyto(x, 0)
+
+
+def test_every_function_stands_for_numpys() -> None:
+    for name in lnp.__all__:
+        if callable(getattr(lnp, name)) and hasattr(np, name):
+            assert stand_in(getattr(np, name)) is getattr(lnp, name), name
+    for name in lnp.linalg.__all__:
+        assert stand_in(getattr(np.linalg, name)) is getattr(lnp.linalg, name), name
+    for name, ufunc in UFUNCS.items():
+        assert stand_in(getattr(np, name)).__name__ == ufunc.__name__
