@@ -13,22 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import InternalError
 from ..graph.key import workload_key
 from ..graph.nodes import ArrayType, Constant, Equation, Group, GroupedGraph, Literal, Var
-from ..graph.ops import Reshape, UpdateSlice
 from ..graph.passes.hoist import is_view_group
 from ..graph.views import store_offset
 from ..plan.nodes import Copy, Launch, Place, Plan, Step
 from ..visits import visit
 from .arena import place
+from .chains import Chain, Chains, is_store_group
 from .copies import assign_group, copy_group
 from .memory import Piece, Storage, is_contiguous, view
 from .narrow import narrow
 from .rolling import roll
-
-LOOKAHEAD = 16
-"""How many reshapes and other updates may lie between a value and the update it goes into."""
 
 
 def build(
@@ -63,19 +59,6 @@ class _Move:
     target: Piece
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Update:
-    """An update done early: the range written, its result, and the array that it is a range of.
-
-    `names`: what the value is called on its way to the update.
-    """
-
-    target: Piece
-    result: Var
-    base: Piece
-    names: tuple[Var, ...]
-
-
 class _Builder:
     def __init__(
         self,
@@ -90,16 +73,11 @@ class _Builder:
         self.storages: list[Storage] = []
         self.steps: list[_Call | _Move] = []
         self.pieces: dict[Var, Piece] = {}
-        self.uses = Counter(v for g in grouped.groups for v in g.inputs)
-        self.uses.update(v for v in grouped.outputs if isinstance(v, Var))
-        self.readers: dict[Var, list[int]] = {}
-        for k, group in enumerate(grouped.groups):
-            for var in group.inputs:
-                self.readers.setdefault(var, []).append(k)
-        self.makers = {v: g for g in grouped.groups for v in g.outputs}
-        self.returned = {v for v in grouped.outputs if isinstance(v, Var)}
+        self.chains = Chains(grouped)
+        self.uses = Counter(self.chains.uses)  # those still to come
+        self.number = 0  # of the group at hand
         self.stored: dict[Var, Piece] = {}  # results of updates that have been done already
-        self.settled: set[Var] = set()  # values of such updates: part of the array they went into
+        self.consumed: set[tuple[int, Var]] = set()  # uses that such updates have settled
         self.arguments: list[Piece] = []
         for k, var in enumerate(grouped.inputs):
             nbytes = var.type.nbytes
@@ -121,7 +99,8 @@ class _Builder:
         }
 
     def run(self) -> Plan:
-        for group in visit("plan", self.grouped.groups):
+        for number, group in enumerate(visit("plan", self.grouped.groups)):
+            self.number = number
             self.take(group)
         results = self.finish()
         arena_bytes = self.place_arena()
@@ -160,7 +139,7 @@ class _Builder:
     def define(self, var: Var, piece: Piece) -> None:
         """Says where a value lies, and that its uses are still to come."""
         self.pieces[var] = piece
-        if self.uses[var] and var not in self.settled:
+        if self.uses[var]:
             piece.storage.pending += self.uses[var]
             piece.storage.residents[var] = None
 
@@ -173,7 +152,7 @@ class _Builder:
     def used(self, var: Var) -> Piece:
         """Where a value lies that is used now, for the last time if no other use is to come."""
         piece = self.pieces[var]
-        if var in self.settled:
+        if (self.number, var) in self.consumed:
             return piece
         self.forget(var)
         self.uses[var] -= 1
@@ -192,10 +171,7 @@ class _Builder:
         """Gives the group's outputs their memory, and emits its launch if it needs one."""
         operands = [self.used(v) for v in group.inputs]
         if group.outputs and group.outputs[0] in self.stored:
-            piece = self.stored[group.outputs[0]]
-            if piece.storage is not operands[0].storage:
-                raise InternalError(f"{group.name}: its value was written into another array")
-            self.define(group.outputs[0], piece)
+            self.define(group.outputs[0], self.stored[group.outputs[0]])
             return
         if is_view_group(group):
             viewed = view(operands[0], group.equations[0])
@@ -203,7 +179,7 @@ class _Builder:
                 self.define(group.outputs[0], viewed)
                 return
         if is_store_group(group) and operands[0].strides is None:
-            self.store(group.equations[0], operands[0], operands[1])
+            self.store(group, operands)
             return
         if group.donated:
             self.update(group, operands)
@@ -224,7 +200,8 @@ class _Builder:
         var = group.outputs[output]
         narrowed = narrow(group)
         part = None if narrowed is None else view(operands[position], narrowed[1])
-        base = self.writable(operands, position, part or operands[position])
+        whole = group.inputs[position]
+        base = self.writable(whole, operands, position, part or operands[position])
         self.define(var, base)
         operands[position] = base
         if narrowed is not None:
@@ -232,8 +209,8 @@ class _Builder:
             operands[position] = view(base, slice_) or base
         self.emit(_Call(group, tuple(operands)))
 
-    def writable(self, operands: list[Piece], position: int, part: Piece) -> Piece:
-        """The operand if its part may be overwritten, else a copy of it.
+    def writable(self, var: Var, operands: list[Piece], position: int, part: Piece) -> Piece:
+        """The operand `var` if its part may be overwritten, else a copy of it.
 
         Where little of the part is still needed, that is copied out instead: values by other
         names, and other operands (replaced in the list).
@@ -244,25 +221,28 @@ class _Builder:
         others = [k for k, p in enumerate(operands) if k != position and p.overlaps(part)]
         cost = sum(v.type.nbytes for v in needed) + sum(operands[k].type.nbytes for k in others)
         if storage.fixed or cost >= max(operand.type.nbytes, 1):
-            copy = self.fresh(operand.type)
-            self.copy(operand, copy)
-            return copy
+            return self.copied(operand, var)
         for k in others:
             operands[k] = self.copied(operands[k])
-        for var in needed:
-            self.forget(var)
-            self.define(var, self.copied(self.pieces[var]))
+        for name in needed:
+            self.forget(name)
+            self.define(name, self.copied(self.pieces[name]))
         return operand
 
-    def copied(self, piece: Piece) -> Piece:
+    def copied(self, piece: Piece, var: Var | None = None) -> Piece:
+        """A copy; of a variable that was filled without operands, by filling again."""
         copy = self.fresh(piece.type)
-        self.copy(piece, copy)
+        filler = None if var is None else self.chains.filler(var)
+        if filler is None:
+            self.copy(piece, copy)
+        else:
+            self.emit(_Call(filler, (copy,)))
         return copy
 
-    def store(self, equation: Equation, base: Piece, value: Piece) -> None:
+    def store(self, group: Group, operands: list[Piece]) -> None:
         """Does an update of a contiguous range by a copy."""
-        operands = [base, value]
-        target = self.writable(operands, 0, _range(base, equation))
+        (equation,) = group.equations
+        target = self.writable(group.inputs[0], operands, 0, _range(operands[0], equation))
         self.define(equation.outputs[0], target)
         self.copy(operands[1], _range(target, equation))
 
@@ -276,8 +256,9 @@ class _Builder:
         targets: dict[int, Piece] = {}
         donated: list[tuple[int, int]] = []
         for k, var in enumerate(group.outputs):
-            update = self.pending_update(var)
-            target = self.own_argument(var) if update is None else update.target
+            chain = self.chains.find(self.number, var)
+            early = None if chain is None else self.early_base(chain, var, operands)
+            target = self.own_argument(var) if early is None else self.range_of(chain, early, var)
             if target is None or any(target.overlaps(t) for t in targets.values()):
                 continue
             reading = [i for i, p in enumerate(operands) if p.overlaps(target)]
@@ -288,10 +269,11 @@ class _Builder:
             if target.strides is not None and not reading:
                 continue
             donated += [(i, k) for i in reading]
-            targets[k] = target if update is None else replace(target, type=var.type)
-            if update is not None:
-                self.stored[update.result] = update.base
-                self.settled.update(update.names)
+            targets[k] = target
+            if chain is not None and early is not None:
+                self.stored[self.chains.groups[chain.update].outputs[0]] = early
+                self.consumed.update(chain.links)
+                self.uses.subtract(name for _, name in chain.links)
         if donated:
             group = replace(group, donated=tuple(donated))
         return group, targets
@@ -303,44 +285,36 @@ class _Builder:
             return None
         return home
 
-    def pending_update(self, var: Var) -> _Update | None:
-        """The later update of a contiguous range into whose memory the value may go at once.
+    def early_base(self, chain: Chain, var: Var, operands: list[Piece]) -> Piece | None:
+        """The array that a value may be written into long before its update, None if it may not.
 
-        Only if the update alone uses the value (perhaps reshaped), and nothing but updates of
-        other ranges still needs the array that it goes into.
+        Nothing but the updates may still need what lies there. If the update is bound to work on a
+        copy, the copy is made now, and operands that are the same range are read from there.
         """
-        names = []
-        for _ in range(LOOKAHEAD):
-            names.append(var)
-            if self.uses[var] != 1 or var in self.returned:
+        piece = self.pieces[chain.base]
+        if piece.strides is not None:
+            return None
+        storage = piece.storage
+        if storage.fixed or self.chains.is_needed_after(chain.base, chain.update):
+            if chain.between:
                 return None
-            (reader,) = self.readers[var]
-            group = self.grouped.groups[reader]
-            equation = group.equations[0]
-            if is_store_group(group):
-                break
-            if not is_view_group(group) or not isinstance(equation.op, Reshape):
+            copy = self.copied(piece, chain.base)
+            old, new = (self.range_of(chain, p, var) for p in (piece, copy))
+            operands[:] = [new if p.same(old) and p.type == var.type else p for p in operands]
+            return copy
+        updates = (self.chains.equation(chain.update), *chain.between)
+        ranges = [_range(piece, e) for e in updates]
+        if self.uses[chain.base] != 1 or any(r.overlaps(ranges[0]) for r in ranges[1:]):
+            return None
+        for name in storage.residents:
+            if name is not chain.base and any(self.pieces[name].overlaps(r) for r in ranges):
                 return None
-            var = equation.outputs[0]
-        else:
-            return None
-        if equation.inputs[1] is not var:
-            return None
-        between: list[Equation] = []
-        base = group.inputs[0]
-        while base not in self.pieces:
-            maker = self.makers[base]
-            if self.uses[base] != 1 or not is_store_group(maker) or len(between) == LOOKAHEAD:
-                return None
-            between.append(maker.equations[0])
-            base = maker.inputs[0]
-        piece = self.pieces[base]
-        if piece.storage.fixed or piece.storage.pending != 1 or piece.strides is not None:
-            return None
-        target = _range(piece, equation)
-        if any(_range(piece, other).overlaps(target) for other in between):
-            return None
-        return _Update(target, equation.outputs[0], piece, tuple(names))
+        return piece
+
+    def range_of(self, chain: Chain | None, base: Piece, var: Var) -> Piece:
+        """The part of the array that the value will be, in the value's own shape."""
+        assert chain is not None
+        return replace(_range(base, self.chains.equation(chain.update)), type=var.type)
 
     # The end.
 
@@ -407,16 +381,6 @@ class _Builder:
         for storage, offset in zip(free, offsets, strict=True):
             storage.place, storage.position = Place.ARENA, offset
         return end
-
-
-def is_store_group(group: Group) -> bool:
-    """Whether the group is one update of a contiguous range by another array."""
-    return (
-        len(group.equations) == 1
-        and len(group.inputs) == 2
-        and isinstance(group.equations[0].op, UpdateSlice)
-        and store_offset(group.equations[0]) is not None
-    )
 
 
 def _range(base: Piece, update: Equation) -> Piece:
