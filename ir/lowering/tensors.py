@@ -14,6 +14,7 @@ from ..graph.nodes import Equation, Group, Var
 from ..tensor.nodes import TensorProgram
 from .builder import Builder
 from .materialise import UPDATES
+from .merge import merge
 from .rules_products import conv, conv_blocked, dot_general
 from .rules_reduce import arg_reduce, cumulative, pool, reduce
 from .rules_sort import sort
@@ -56,7 +57,7 @@ def lower_group(
         else:
             with builder.detour(equation):
                 rule(equation.op, equation, builder)
-    return builder.finish()
+    return merge(builder.finish())
 
 
 def _name(equation: Equation) -> str:
