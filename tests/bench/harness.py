@@ -6,6 +6,7 @@ dropped: they would slow the peers.
 
 A sample is the time of a statement run often enough to take about a millisecond. In each of five
 rounds the contenders take turns, sample by sample; a round's figure is the median of its samples.
+With several threads a pause and an untimed call stand before each sample.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 import timeit
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +27,7 @@ from typing import Any
 
 ROUNDS = 5
 SAMPLE_SECONDS = 1e-3
+SETTLE_SECONDS = 0.02
 ROUND_SECONDS = 1.0
 DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 THREADS = "LOOPWRIGHT_BENCH_THREADS"
@@ -130,11 +133,23 @@ def measure(case: str, contenders: Sequence[Contender], samples: int = 15, goal:
         taken: list[list[float]] = [[] for _ in timers]
         for _ in range(samples):
             for seen, timer, number, c in zip(taken, timers, numbers, contenders, strict=True):
+                settle(timer)
                 seen.append(timer.timeit(number) / number / c.calls)
         for seen, c in zip(taken, contenders, strict=True):
             rounds[c.name].append(statistics.median(seen))
             least[c.name] = min(least[c.name], *seen)
     return Row(case, {name: tuple(times) for name, times in rounds.items()}, least, goal)
+
+
+def settle(timer: timeit.Timer) -> None:
+    """Lets the threads of whoever ran before go to sleep, and wakes one's own.
+
+    Pools of several libraries spin for milliseconds after their work and would take a core from
+    the next contender. One thread has nobody to wait for.
+    """
+    if os.environ.get(THREADS, "1") != "1":
+        time.sleep(SETTLE_SECONDS)
+        timer.timeit(1)
 
 
 def table(title: str, rows: Sequence[Row], ours: str = "loopwright") -> None:
