@@ -42,6 +42,14 @@ def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
     return operate
 
 
+def _unary(name: str) -> Callable[[Any], Any]:
+    def operate(self: Traced) -> Any:
+        trace = active()
+        return unary(trace, name, _as_integers(trace, name, self) if self.weak else self)
+
+    return operate
+
+
 def _as_integers(trace: Trace, name: str, x: Traced) -> Traced:
     """Python's booleans are numbers among themselves."""
     if x.dtype != BOOL or name not in _ARITHMETIC:
@@ -61,7 +69,9 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
-_ARITHMETIC = frozenset(("add", "sub", "mul", "div", "floor_div", "mod", "pow"))
+_ARITHMETIC = frozenset(
+    ("add", "sub", "mul", "div", "floor_div", "mod", "pow", "neg", "abs", "not")
+)
 
 
 class Operators(Traced):
@@ -89,17 +99,10 @@ class Operators(Traced):
     __lt__, __le__ = _operator("lt"), _operator("le")
     __gt__, __ge__ = _operator("gt"), _operator("ge")
 
-    def __neg__(self) -> Any:
-        return unary(active(), "neg", self)
+    __neg__, __abs__, __invert__ = _unary("neg"), _unary("abs"), _unary("not")
 
     def __pos__(self) -> Any:
         return fresh(active(), atom_of(active(), self), weak=self.weak)
-
-    def __abs__(self) -> Any:
-        return unary(active(), "abs", self)
-
-    def __invert__(self) -> Any:
-        return unary(active(), "not", self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

@@ -45,7 +45,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(condition)
     trace = active()
     result = select(trace, truth(trace, lift(trace, condition)), lift(trace, x), lift(trace, y))
-    return result
+    return fresh(trace, atom_of(trace, result), scalar=False)
 
 
 @array_function

@@ -98,6 +98,8 @@ def transpose(a: Any, axes: Any = None) -> Any:
     """A view with the axes in another order; see `numpy.transpose`."""
     trace = active()
     x = lift(trace, a)
+    if x.scalar:
+        return x
     if axes is None:
         order = tuple(range(x.ndim))[::-1]
     else:
@@ -156,6 +158,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     """A view without axes of extent 1; see `numpy.squeeze`."""
     trace = active()
     x = lift(trace, a)
+    if x.scalar:
+        return x
     if axis is None:
         gone = tuple(k for k, n in enumerate(x.shape) if n == 1)
     else:
