@@ -29,11 +29,6 @@ def print_program(program: LoopProgram) -> str:
     return "\n".join(lines)
 
 
-def print_nodes(nodes: Sequence[Node]) -> str:
-    """Some nodes and what is below them."""
-    return "\n".join(_nodes(nodes, 0))
-
-
 def _written(nodes: Sequence[Node]) -> Iterator[Buffer]:
     for node in nodes:
         if isinstance(node, Block):

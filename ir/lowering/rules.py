@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from .. import dtypes
 from ..expr import index as ix
-from ..expr.nodes import FromIndex, Guarded, Index, Load, Op, Value
+from ..expr.nodes import FromIndex, Guarded, Index, Op, Value
 from ..expr.values import const
 from ..graph import ops
 from ..graph.nodes import Atom, Equation
@@ -82,8 +82,8 @@ def _reshape(op: ops.Reshape, site: Site, index: Indices) -> Steps:
 
 def _transpose(op: ops.Transpose, site: Site, index: Indices) -> Steps:
     inner = [ix.ZERO] * len(index)
-    for position_, axis in zip(index, op.permutation, strict=True):
-        inner[axis] = position_
+    for at, axis in zip(index, op.permutation, strict=True):
+        inner[axis] = at
     return (yield site.equation.inputs[0], tuple(inner))
 
 
@@ -116,7 +116,7 @@ def _concatenate(op: ops.Concatenate, site: Site, index: Indices) -> Steps:
         extent = operand.type.shape[axis]
         place = ix.add(index[axis], -start)
         start += extent
-        before_end = undecided([ix.subtract(constant_minus_one(extent), place)], site.ranges)
+        before_end = undecided([ix.subtract(ix.constant(extent - 1), place)], site.ranges)
         if before_end is None or not extent:
             continue
         if undecided([place], site.ranges) is None:
@@ -184,11 +184,6 @@ def cast(value: Value, dtype: Any) -> Value:
     return value if value.dtype == dtype else Op("cast", (value,), dtype)
 
 
-def constant_minus_one(extent: int) -> Index:
-    """The last position of an axis."""
-    return ix.constant(extent - 1)
-
-
 def strided(index: Indices, starts: Sequence[int], steps: Sequence[int]) -> Indices:
     """starts + index * steps."""
     return tuple(
@@ -249,10 +244,3 @@ def reshape_index(
             quotient = ix.floor_divide(place, stride, ranges)
             result[k] = ix.modulo(quotient, target[k], ranges) if n else quotient
     return tuple(result)
-
-
-def load_of(value: Value) -> Load | None:
-    """The load that a value is, below casts."""
-    while isinstance(value, Op) and value.name == "cast":
-        value = value.args[0]
-    return value if isinstance(value, Load) else None

@@ -9,7 +9,7 @@ from loopwright.ir.expr import index as ix
 from loopwright.ir.expr.combiners import combiner
 from loopwright.ir.expr.nodes import Buffer, Load, Op, Scope, Symbol
 from loopwright.ir.loop.nodes import Block, For, LoopKind, LoopProgram
-from loopwright.ir.loop.printer import print_nodes, print_program
+from loopwright.ir.loop.printer import print_program
 from loopwright.ir.tensor.nodes import Axis, AxisKind, Definition, Param, Role
 
 F = dtypes.FLOAT32
@@ -47,9 +47,3 @@ def matmul() -> LoopProgram:
 
 def test_a_register_tile(golden: Callable[[str], None]) -> None:
     golden(print_program(matmul()))
-
-
-def test_nodes_are_printed_alone() -> None:
-    (loop,) = matmul().body
-    assert isinstance(loop, For)
-    assert print_nodes(loop.body[:1]).startswith("for k in 64:\n  for i.i in 14 unroll:")
