@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from ..ir.errors import ScheduleError
@@ -158,6 +159,7 @@ def loops_below(node: Node) -> list[For]:
     return [node, *(loop for inner in node.body for loop in loops_below(inner))]
 
 
+@lru_cache(maxsize=256)
 def reads(definition: Definition) -> frozenset[Buffer]:
     """The buffers that a definition reads."""
     inside = [d.value for i in definition.index for d in dynamics(i)]

@@ -33,7 +33,8 @@ def cache_read(
 
     Where a block size does not divide, the rest is filled with zeros. The copy is a block named
     as its buffer, before the nest of the reader; compute_at moves it. Refused when: the block does
-    not read the buffer (no_such_read) or the buffer is updated in the program (cached_update);
+    not read the buffer (no_such_read), the buffer is updated in the program (cached_update) or made
+    inside the reader's own nest (cached_inside);
     `order` is no permutation or a block no positive size of a dimension (packing).
     """
     place = find.block(program, block)
@@ -65,6 +66,13 @@ def cache_read(
                 other.block.definition.source,
                 "cache only what does not change in the kernel",
                 code="cached_update",
+            )
+        if old in other.block.definition.outputs and other.path[0] == place.path[0]:
+            raise ScheduleError(
+                f"{old.name} is made by {other.block.name} in the same loops that {block} is in",
+                other.block.definition.source,
+                "cache it first and put the blocks into common loops then",
+                code="cached_inside",
             )
     taken = [p.block.name for p in find.blocks(program)]
     name = fresh(f"{buffer}.{scope.value}", taken)
