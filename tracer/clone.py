@@ -20,27 +20,24 @@ from typing import Any
 
 import numpy as np
 
-from .context import Trace, current
+from .context import OWN_FOLDERS, Trace, current
 from .modules import MAX, MIN, stand_in
 from .traced import Traced, captured
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_INSTALLED = tuple(
-    {
+_INSTALLED = (
+    *OWN_FOLDERS,
+    *(
         os.path.abspath(path) + os.sep
         for key, path in sysconfig.get_paths().items()
         if key in ("stdlib", "platstdlib", "purelib", "platlib")
-    }
-) + tuple(os.path.join(_PACKAGE, part) + os.sep for part in ("tracer", "ir", "backends"))
+    ),
+)
 
 
 @functools.cache
 def _is_installed(file: str) -> bool:
     """Whether a file belongs to Python, to an installed package or to this one."""
-    if file.startswith("<frozen"):
-        return True
-    path = os.path.abspath(file)
-    return path.startswith(_INSTALLED) or path == os.path.join(_PACKAGE, "compiler.py")
+    return file.startswith("<frozen") or os.path.abspath(file).startswith(_INSTALLED)
 
 
 def is_users(function: types.FunctionType) -> bool:

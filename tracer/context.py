@@ -19,14 +19,13 @@ from ..ir.graph.nodes import ArrayType, Atom, Constant, Equation, Literal, Var
 from ..ir.graph.ops import GraphOp, Precision
 from ..ir.source import Source
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_PACKAGE = os.path.dirname(_HERE)
-_MACHINERY = (
-    _HERE + os.sep,
-    os.path.join(_PACKAGE, "ir") + os.sep,
-    os.path.join(_PACKAGE, "driver") + os.sep,
-    os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
+OWN_FOLDERS = tuple(
+    os.path.join(_PACKAGE, folder) + os.sep
+    for folder in ("backends", "driver", "ir", "schedules", "tracer")
 )
+"""The folders of this package whose code is never the user's (as models and tests may be)."""
 _is_machinery: dict[str, bool] = {}
 
 
@@ -38,7 +37,7 @@ def user_frame_source(cache: dict[tuple[int, int], tuple[object, Source]]) -> So
         name = code.co_filename
         inside = _is_machinery.get(name)
         if inside is None:
-            inside = os.path.abspath(name).startswith(_MACHINERY)
+            inside = os.path.abspath(name).startswith((*OWN_FOLDERS, _NUMPY))
             _is_machinery[name] = inside
         if not inside:
             break
