@@ -141,6 +141,59 @@ def test_stencil_steps_alternate_between_two_arrays(build):
     assert counts(plan).steps == 4
 
 
+def test_columns_share_a_kernel_as_rows_do(build):
+    x, v = build.input(8, 50), build.input(8, 1)
+    y = x
+    for k in range(1, 50):
+        left = build.slice(y, (0, k - 1), (8, 1))
+        y = build.update(y, build.do("add", left, v), (0, k))
+    plan = plan_of(build.graph(y), (0, 0))
+    assert (counts(plan).kernels, counts(plan).steps, counts(plan).copies) == (1, 1, 0)
+    assert bytes_written(plan) == 49 * 8 * 4
+
+
+def test_windows_share_a_kernel(build):
+    x = build.input(12, 40)
+    y = build.fill(0.0, 30)
+    for k in range(30):
+        total = build.sum(build.slice(x, (2, k), (4, 5)), 0, 1)
+        y = build.update(y, build.reshape(total, 1), (k,))
+    plan = plan_of(build.graph(y), run=False)
+    assert counts(plan).kernels == 2
+
+
+def test_a_value_stored_and_used_again_needs_no_temporary(build):
+    """y[k] = v = f(v): the next step reads it from where it was stored."""
+    x, y = build.input(40), build.fill(0.0, 40)
+    v = build.slice(x, (0,), (1,))
+    for k in range(1, 40):
+        v = build.do("add", v, build.slice(x, (k,), (1,)))
+        y = build.update(y, v, (k,))
+    plan = plan_of(build.graph(y))
+    assert (counts(plan).copies, plan.arena_bytes) == (0, 0)
+    assert counts(plan).steps == 3
+
+
+def test_arrays_filled_alike_are_filled_twice_not_copied(build):
+    zeros = build.fill(0.0, 10, 4)
+    a = build.set_row(zeros, 1, build.input(4))
+    b = build.set_row(zeros, 2, build.input(4))
+    plan = plan_of(build.graph(a, b))
+    assert counts(plan).launches == 2
+    assert counts(plan).bytes_copied == 2 * 16
+
+
+def test_a_row_still_needed_is_copied_out_not_the_whole_array(build):
+    x, v = build.input(100, 16), build.input(16)
+    old = build.slice(x, (3, 0), (1, 16))
+    y = build.set_row(x, 3, v)
+    late = build.op(ops.Sort(1), old)
+    plan = plan_of(
+        build.graph(build.do("add", build.row(y, 3), build.reshape(late, 16)), y), (0, 1)
+    )
+    assert counts(plan).bytes_copied < 16 * 100
+
+
 def test_swapped_arguments(build):
     x, y = build.input(5), build.input(5)
     plan_of(build.graph(y, x), (0, 0), (1, 1))

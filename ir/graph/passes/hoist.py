@@ -10,7 +10,7 @@ from collections import Counter
 
 from ...visits import visit
 from ..nodes import Equation, Group, Var
-from ..ops import Reshape
+from ..ops import Reshape, Slice, UpdateSlice
 from ..views import is_small_part, is_view
 
 MAX_PIECES = 4
@@ -46,7 +46,9 @@ def hoist_views(groups: tuple[Group, ...]) -> tuple[Group, ...]:
 
 
 def _hoistable(group: Group, exported: set[Var]) -> list[Equation]:
-    outside = set(group.inputs) - {group.inputs[k] for k, _ in group.donated}
+    outside = set(group.inputs)
+    donated = {group.inputs[k] for k, _ in group.donated}
+    updated = _updated_part(group)
     candidates: list[Equation] = []
     pieces: Counter[object] = Counter()
     for equation in visit("hoist", group.equations):
@@ -54,6 +56,10 @@ def _hoistable(group: Group, exported: set[Var]) -> list[Equation]:
             continue
         if equation.outputs[0] in exported or equation.outputs[0] in group.outputs:
             continue
+        if equation.op == updated:
+            continue  # what an update reads of its own part is not taken from elsewhere
+        if isinstance(equation.op, Reshape) and equation.inputs[0] in donated:
+            continue  # a view of all that is updated would have to be a copy
         if not isinstance(equation.op, Reshape):
             if not is_small_part(equation):
                 continue
@@ -69,6 +75,14 @@ def _hoistable(group: Group, exported: set[Var]) -> list[Equation]:
             gone.add(equation.outputs[0])
             kept.append(equation)
     return kept
+
+
+def _updated_part(group: Group) -> Slice | None:
+    """The slice of its operand that a group updates in place."""
+    root = group.equations[-1]
+    if not group.donated or not isinstance(root.op, UpdateSlice):
+        return None
+    return Slice(root.op.starts, root.inputs[1].type.shape, root.op.steps)
 
 
 def _without(group: Group, hoisted: set[Equation]) -> Group:
