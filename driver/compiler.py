@@ -29,9 +29,11 @@ from ..ir.flat.nodes import FlatProgram
 from ..ir.graph.constants import ConstantStore
 from ..ir.graph.nodes import Graph, Group, GroupedGraph, Var
 from ..ir.graph.ops import Precision
+from ..ir.graph.passes.clean import drop_dead
 from ..ir.graph.passes.fuse import group
 from ..ir.graph.passes.layout import block_layout
 from ..ir.graph.passes.pipeline import optimise
+from ..ir.graph.passes.results import Layout, free_layouts
 from ..ir.loop.nodes import LoopProgram
 from ..ir.lowering.flatten import flatten
 from ..ir.lowering.loops import build
@@ -93,6 +95,7 @@ class Executable:
     address: int
     arena_bytes: int
     plan: Plan
+    layouts: tuple[Layout, ...]  # of the plan's results
     groups: tuple[Group, ...]  # by launch number
     kernels: tuple[Kernel, ...]
     constants: tuple[Array, ...]
@@ -127,14 +130,29 @@ def lower_levels(group: Group, strides: Strides, name: str, options: Options) ->
     return Levels(tensor, plain, loop, flat, emit_kernel(flat, options.target))
 
 
-def prepare(graph: Graph, written: Sequence[int], options: Options) -> GroupedGraph:
-    """The graph after all passes, cut into kernels. `written`: inputs that are overwritten."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A graph after all passes, cut into kernels, and the layout of each of its results."""
+
+    grouped: GroupedGraph
+    layouts: tuple[Layout, ...]
+
+
+def prepare(
+    graph: Graph,
+    options: Options,
+    written: Sequence[tuple[int, int]] = (),
+    spare: Sequence[int] = (),
+) -> Prepared:
+    """Runs the passes and cuts the graph into kernels; see `compile_graph`."""
     graph = optimise(graph, precision=options.precision, store=CONSTANTS)
     if options.precision == "default":
         blocked = block_layout(graph, options.target)
         if blocked is not graph:
             graph = optimise(blocked, precision=options.precision, store=CONSTANTS)
-    return group(graph, written)
+    graph, layouts = free_layouts(graph, {output for _, output in written})
+    graph = drop_dead(graph)
+    return Prepared(group(graph, (*(i for i, _ in written), *spare)), layouts)
 
 
 class KernelStore:
@@ -210,8 +228,8 @@ def compile_graph(
     `written`: (input, output) pairs whose output goes back into the caller's array. `strides` (in
     elements) of inputs that are not C-contiguous. `spare`: further inputs that may be overwritten.
     """
-    grouped = prepare(graph, (*(i for i, _ in written), *spare), options)
-    plan = build_plan(grouped, written, strides)
+    prepared = prepare(graph, options, written, spare)
+    plan = build_plan(prepared.grouped, written, strides)
     listed = tuple(launches(plan.steps))
     wanted: dict[str, tuple[Group, Strides]] = {}
     for launch in listed:
@@ -229,6 +247,7 @@ def compile_graph(
         library[PLAN_SYMBOL],
         arena_bytes(plan, scratch),
         plan,
+        prepared.layouts,
         tuple(launch.group for launch in listed),
         tuple(kernels.values()),
         tuple(np.ascontiguousarray(c.array) for c in plan.constants),

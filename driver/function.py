@@ -93,6 +93,9 @@ class Jit(NativeCallable, Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], settings: Settings):
         functools.update_wrapper(self, function)
+        name = type(getattr(function, "func", function)).__name__
+        if not hasattr(self, "__name__"):  # a partial, or an object with __call__
+            self.__name__ = self.__qualname__ = name
         self._settings = settings
         self._signature = inspect.signature(function)
         self._names = tuple(self._signature.parameters)

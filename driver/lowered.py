@@ -7,6 +7,7 @@ from functools import cached_property
 from ..backends.llvm.host import assembly
 from ..backends.llvm.plan import launches
 from ..ir.flat.printer import print_program as print_flat
+from ..ir.graph.nodes import GroupedGraph
 from ..ir.graph.printer import print_graph
 from ..ir.loop.printer import print_program as print_loop
 from ..ir.lowering.plan import build as build_plan
@@ -30,8 +31,8 @@ class Lowered:
         return print_graph(self.staged.graph)
 
     @cached_property
-    def _grouped(self):  # type: ignore[no-untyped-def]
-        return prepare(self.staged.graph, [i for i, _ in self.staged.written], self.options)
+    def _grouped(self) -> GroupedGraph:
+        return prepare(self.staged.graph, self.options, self.staged.written).grouped
 
     @cached_property
     def graph(self) -> str:

@@ -28,6 +28,9 @@ from ..backends.llvm.signature import (
 )
 from ..ir import dtypes
 from ..ir.errors import InternalError, OverlapError
+from ..ir.graph.nodes import ArrayType
+from ..ir.graph.passes.results import Layout
+from ..ir.lowering.storage import contiguous
 from ..ir.plan.nodes import Place
 from ..tracer import trees
 from ..tracer.staging import Argument, ArraySpec, Computed, Staged, Static
@@ -244,15 +247,27 @@ def _identical(leaf: Any, value: np.generic) -> bool:
     return np.asarray(leaf, value.dtype).tobytes() == value.tobytes()
 
 
+def _fresh(type_: ArrayType, layout: Layout) -> FreshResult:
+    """Memory of this type, seen in the order of axes that the layout tells."""
+    if layout is None:
+        return FreshResult(type_.dtype, type_.shape)
+    strides = [s * type_.dtype.itemsize for s in contiguous(type_.shape)]
+    return FreshResult(
+        type_.dtype,
+        tuple(type_.shape[axis] for axis in layout),
+        tuple(strides[axis] for axis in layout),
+    )
+
+
 def _results(
     staged: Staged, executable: Executable
 ) -> tuple[tuple[FreshResult, ...], tuple[Output, ...]]:
     """The memory that a call allocates, and what it returns for each leaf of the result."""
     plan = executable.plan
     fresh: dict[int, FreshResult] = {}
-    for slot in plan.results:
+    for slot, layout in zip(plan.results, executable.layouts, strict=True):
         if slot.place is Place.RESULT:
-            fresh[slot.position] = FreshResult(slot.type.dtype, slot.type.shape)
+            fresh[slot.position] = _fresh(slot.type, layout)
     outputs: list[Output] = []
     for output in staged.outputs:
         match output:

@@ -20,11 +20,13 @@ entry:
   %dims = load ptr, ptr %dims_at
   %rank_at = getelementptr %Fresh, ptr %fresh, i32 0, i32 3
   %rank = load i32, ptr %rank_at
+  %strides_at = getelementptr %Fresh, ptr %fresh, i32 0, i32 5
+  %strides = load ptr, ptr %strides_at
   %small = icmp ult i64 %bytes, $pooled_bytes
   br i1 %small, label %plain, label %pooled
 plain:
   call void @Py_IncRef(ptr %dtype)
-  %array = call ptr @lw_new_array(ptr @lw_ndarray, ptr %dtype, i32 %rank, ptr %dims, ptr null,
+  %array = call ptr @lw_new_array(ptr @lw_ndarray, ptr %dtype, i32 %rank, ptr %dims, ptr %strides,
                                   ptr null, i32 0, ptr null)
   ret ptr %array
 pooled:
@@ -40,7 +42,7 @@ free:
   br label %fail
 wrap:
   call void @Py_IncRef(ptr %dtype)
-  %view = call ptr @lw_new_array(ptr @lw_ndarray, ptr %dtype, i32 %rank, ptr %dims, ptr null,
+  %view = call ptr @lw_new_array(ptr @lw_ndarray, ptr %dtype, i32 %rank, ptr %dims, ptr %strides,
                                  ptr %block, i32 1281, ptr null)
   %no_view = icmp eq ptr %view, null
   br i1 %no_view, label %drop, label %attach

@@ -122,6 +122,7 @@ class _FreshTable(ctypes.Structure):
         ("dims", _address),
         ("rank", _half),
         ("scalar", _half),
+        ("strides", _address),
     )
 
 
@@ -226,6 +227,7 @@ class NativeSignature:
             dims=self._array(_word, result.shape),
             rank=len(result.shape),
             scalar=not result.shape,
+            strides=None if result.strides is None else self._array(_word, result.strides),
         )
 
 

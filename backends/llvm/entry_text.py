@@ -51,8 +51,8 @@ _TABLES = """
 ; leaf, first and past-the-end byte from its address; the same of another
 %Overlap = type { i64, i64, i64, i64, i64, i64 }
 
-; bytes, dtype, dims, rank, 1 for a scalar
-%Fresh = type { i64, ptr, ptr, i32, i32 }
+; bytes, dtype, dims, rank, 1 for a scalar, strides (null: C-contiguous)
+%Fresh = type { i64, ptr, ptr, i32, i32, ptr }
 
 ; kind, number of the fresh result or the parameter, object
 %Output = type { i64, i64, ptr }

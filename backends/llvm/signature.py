@@ -83,10 +83,14 @@ def count_leaves(trees: tuple[Tree, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FreshResult:
-    """Memory that a call allocates: a C-contiguous array, or a NumPy scalar where shape is ()."""
+    """Memory that a call allocates: a dense array, or a NumPy scalar where shape is ().
+
+    `strides` are in bytes, None for C-contiguous; they may only put the axes in another order.
+    """
 
     dtype: np.dtype
     shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

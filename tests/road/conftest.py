@@ -78,8 +78,8 @@ def run(
     for k, (old, new) in enumerate(zip(before, given, strict=True)):
         assert k in overwritten or old.tobytes() == new.tobytes(), "an argument was changed"
     results = [
-        fresh[s.position] if s.place is Place.RESULT else given[s.position]
-        for s in made.plan.results
+        fresh[s.position].transpose(layout) if s.place is Place.RESULT else given[s.position]
+        for s, layout in zip(made.plan.results, made.layouts, strict=True)
     ]
     return Run(status, results, made)
 

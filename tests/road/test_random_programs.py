@@ -98,7 +98,7 @@ def test_every_level_agrees(data):
     graph = data.draw(graphs(max_equations=5))
     arrays = arguments(data, graph, special=False)
     options = Options()
-    grouped = prepare(graph, (), options)
+    grouped = prepare(graph, options).grouped
     values = {c.var: c.array for c in grouped.constants}
     values |= dict(zip(grouped.inputs, arrays, strict=True))
     for group in grouped.groups:

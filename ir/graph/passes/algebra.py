@@ -16,9 +16,9 @@ from . import laws_convert, laws_elementwise, laws_movement
 from .rewrite import Rewriter, Rule, literal
 
 LAWS: Mapping[type, tuple[Rule, ...]] = {
-    ops.Elementwise: laws_elementwise.LAWS,
-    ops.Select: laws_elementwise.SELECT,
-    ops.Cast: laws_convert.CAST,
+    ops.Elementwise: (*laws_elementwise.LAWS, laws_movement.after_transpose),
+    ops.Select: (*laws_elementwise.SELECT, laws_movement.after_transpose),
+    ops.Cast: (*laws_convert.CAST, laws_movement.after_transpose),
     ops.Bitcast: laws_convert.BITCAST,
     ops.Broadcast: laws_movement.BROADCAST,
     ops.Reshape: laws_movement.RESHAPE,

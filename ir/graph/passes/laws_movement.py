@@ -71,6 +71,26 @@ def transpose_of_transpose(r: Rewriter, e: Equation) -> Atom | None:
     return r.emit(Transpose(permutation), inner.inputs, e.source)
 
 
+def after_transpose(r: Rewriter, e: Equation) -> Atom | None:
+    """f(transpose(x), transpose(y), scalar) -> transpose(f(x, y, scalar)), of one permutation."""
+    permutation: tuple[int, ...] | None = None
+    inner: list[Atom] = []
+    for atom in e.inputs:
+        maker = r.maker(atom)
+        if not atom.type.shape:
+            inner.append(atom)
+        elif maker is None or not isinstance(maker.op, Transpose):
+            return None
+        elif permutation in (None, maker.op.permutation):
+            permutation = maker.op.permutation
+            inner.append(maker.inputs[0])
+        else:
+            return None
+    if permutation is None:
+        return None
+    return r.emit(Transpose(permutation), (r.emit(e.op, tuple(inner), e.source),), e.source)
+
+
 def _covers(shape: Sequence[int], op: Slice) -> bool:
     return op.sizes == tuple(shape) and all(
         (step == 1 and start == 0) or size == 1
