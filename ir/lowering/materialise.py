@@ -106,6 +106,8 @@ class _Walk:
                 self.updates.setdefault(operand, []).append(number)
                 continue
             there = {self._path(p, number, k) for p in paths} if moves else paths
+            if isinstance(equation.op, ops.ArgReduce):  # may read its operand twice
+                there = there | {self._path(-1, number, len(equation.inputs))}
             self._read(operand, roots, there)
             if wide or _expands(equation, k):
                 self.expanded.add(operand)

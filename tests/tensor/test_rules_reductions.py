@@ -68,6 +68,24 @@ def test_arg_reduce_finds_the_first(
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 @pytest.mark.parametrize("name", ["max", "min"])
+def test_arg_reduce_of_long_rows(groups: Any, agree: Any, name: str, dtype: Any) -> None:
+    g = groups()
+    x = g.input((40, 70), dtype)
+    rows = np.stack([numbers((70,), dtype, seed) for seed in range(40)])
+    program = agree(g.group(g.op(ops.ArgReduce(name, 1), x)), [rows])
+    assert [len(d.outputs) for d in program.definitions] == [1, 1, 1]
+
+
+def test_a_costly_operand_of_a_long_row_is_stored(groups: Any, agree: Any) -> None:
+    g = groups()
+    raised = g.op(ops.Elementwise("exp"), g.input((2, 70)))
+    group = g.group(g.op(ops.ArgReduce("min", 1), raised))
+    program = agree(group, [numbers((2, 70), dtypes.FLOAT32, 3, False)])
+    assert program.definitions[0].name == "exp"
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+@pytest.mark.parametrize("name", ["max", "min"])
 def test_arg_reduce_of_equal_extremes_is_the_first(
     groups: Any, agree: Any, name: str, dtype: Any
 ) -> None:
