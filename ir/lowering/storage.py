@@ -71,7 +71,8 @@ def place(nodes: tuple[Node, ...]) -> Placements:
     for buffer, found in accesses.items():
         common = _common_path([a.path for a in found])
         lows, extents = _box(buffer, found, len(common))
-        per_worker = any(loop.kind is LoopKind.PARALLEL for loop in common)
+        # A parallel loop of one turn is run in place, by whoever calls the kernel.
+        per_worker = any(o.kind is LoopKind.PARALLEL and o.extent > 1 for o in common)
         position = worker if per_worker else shared
         if buffer.scope is Scope.SCRATCH:
             size = buffer.dtype.itemsize

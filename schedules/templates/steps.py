@@ -118,7 +118,8 @@ def share(program: LoopProgram, block: str, among: Sequence[Symbol]) -> LoopProg
         program, fused = fuse_into(program, fused, loop.symbol)
         turns *= loop.extent
         cut = loop.partition
-    program = parallel(program, fused)
+    if turns > 1:
+        program = parallel(program, fused)
     return partition(program, fused) if cut else program
 
 
