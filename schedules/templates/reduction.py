@@ -15,15 +15,15 @@ from ..reduction import rfactor
 from . import access
 from .steps import extent, fuse_axes, lane_sums, share
 
-WAYS = 4
-"""Partial vectors that keep both adders busy during an addition's latency."""
+WAYS = 8
+"""Partial vectors: they keep both adders busy during a latency, and enough lines on their way."""
 
 CHUNK = 1 << 14
 """Terms that one worker adds up at least before partial results are combined."""
 
 MOST_CHUNKS = 64
 
-STRIP = 8
+STRIP = 16
 """Vectors of partial results, one beside the other, that a reduction across memory keeps."""
 
 
