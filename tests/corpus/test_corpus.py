@@ -31,7 +31,6 @@ FAILING: dict[str, str] = {
     "signals.envelope": "Python `if` on a traced value",
     "learning.kmeans_masks": "the shape of X[mask] depends on the data",
     "learning.perceptron": "Python `if` on a traced value",
-    "learning.ridge_regression": "np.linalg.solve",
     "dynamic.longest_common_subsequence": "Python `if` on a traced value",
     "dynamic.knapsack": "weights.tolist() decides shapes",
     "dynamic.run_lengths": "the shape of np.flatnonzero depends on the data",
