@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,12 @@ def matmul(
     a_rank, b_rank = len(a.shape) - 2, len(b.shape) - 2
     if a_rank <= 0 and b_rank <= 0:
         return fresh(trace, dot_general(trace, x, y, ((k,), (j,)), ((), ()), result, precision))
-    return _batched(trace, x, y, max(a_rank, 0), max(b_rank, 0), result, precision)
+    if b_rank <= 0:  # all rows of a as one matrix
+        rows = math.prod(a.shape[:-1])
+        flat = reshaped_atom(trace, x, (rows, a.shape[-1]))
+        product = dot_general(trace, flat, y, ((1,), (j,)), ((), ()), result, precision)
+        return fresh(trace, reshaped_atom(trace, product, (*a.shape[:-1], *b.shape[1:])))
+    return _batched(trace, x, y, max(a_rank, 0), b_rank, result, precision)
 
 
 def _operands(trace: Trace, a: Traced, b: Traced, dtype: np.dtype | None) -> tuple[Atom, Atom]:
@@ -161,9 +167,10 @@ def tensordot(
             here(),
         )
     dtype = common_of((a, b))
-    x, y = converted(trace, a, dtype), converted(trace, b, dtype)
-    atom = dot_general(trace, x, y, contract, ((), ()), dtype, precision)
-    return fresh(trace, atom, scalar=False)
+    counted = INT64 if dtype == BOOL else dtype
+    x, y = converted(trace, a, counted), converted(trace, b, counted)
+    made = fresh(trace, dot_general(trace, x, y, contract, ((), ()), counted, precision))
+    return fresh(trace, converted(trace, made, dtype), scalar=False)
 
 
 def dot(trace: Trace, a: Traced, b: Traced, precision: Precision | None = None) -> Traced:
@@ -190,7 +197,8 @@ def einsum(
 ) -> Traced:
     """Any sum of products that subscripts can say; pairs are contracted one after another."""
     inputs, output = _parsed(subscripts, [x.ndim for x in operands])
-    dtype = common_of(operands)
+    wanted = common_of(operands)
+    dtype = INT64 if wanted == BOOL else wanted
     extents: dict[str, int] = {}
     for labels, x in zip(inputs, operands, strict=True):
         for label, n in zip(labels, x.shape, strict=True):
@@ -209,7 +217,8 @@ def einsum(
         terms = [_contracted(trace, a, b, needed, dtype, precision), *rest]
     last = _summed(trace, terms[0], set(output), precision)
     order = tuple(last.labels.index(label) for label in output)
-    return fresh(trace, permuted(trace, last.atom, order))
+    result = fresh(trace, permuted(trace, last.atom, order))
+    return fresh(trace, converted(trace, result, wanted))
 
 
 def _parsed(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
