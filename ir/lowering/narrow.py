@@ -25,6 +25,8 @@ def narrow(group: Group) -> tuple[Group, Equation] | None:
     ((position, _),) = group.donated
     whole, type_ = group.inputs[position], root.inputs[1].type
     part, result = Var(type_), Var(type_)
+    if root.inputs[1] is whole:
+        return None
     op = Slice(root.op.starts, type_.shape, root.op.steps)
     names: dict[Atom, Atom] = {}
     equations: list[Equation] = []

@@ -39,8 +39,8 @@ class _Run:
         if len(arguments) != len(plan.arguments):
             raise ArgumentError(f"{len(plan.arguments)} arguments, not {len(arguments)}")
         for slot, array in zip(plan.arguments, arguments, strict=True):
-            _require(slot, array)
-        self.arguments = list(arguments)
+            _require(slot, np.asarray(array))
+        self.arguments = [np.asarray(a) for a in arguments]
         self.constants = [c.array for c in plan.constants]
         self.arena = np.full(plan.arena_bytes, SENTINEL, np.uint8)
         self.fresh = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from loopwright.ir.graph import ops
 from loopwright.ir.graph.nodes import ArrayType, Atom, Constant, Equation, Graph, Literal, Var
 from loopwright.ir.graph.types import result_types
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `random_graphs`
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_graphs import arguments, graphs
 
 from loopwright.ir.graph.interpreter import interpret, interpret_group
 from loopwright.ir.graph.nodes import GroupedGraph, Literal, Var
@@ -76,3 +77,29 @@ def test_a_plan_means_what_the_graph_means(random_programs, data):
             others = arguments + found[:k]
             assert not any(np.shares_memory(result, other) for other in others)
     assert all(isinstance(v, Var) for v in graph.inputs)
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_plans_of_all_operations(data):
+    graph = data.draw(graphs(precision="highest"))
+    written, taken = [], set()
+    for k, var in enumerate(graph.inputs):
+        fitting = [o for o, a in enumerate(graph.outputs) if a.type == var.type and o not in taken]
+        if fitting and data.draw(st.booleans()):
+            written.append((k, data.draw(st.sampled_from(fitting))))
+            taken.add(written[-1][1])
+    plan = build(group(graph, [i for i, _ in written]), written)
+    check(plan)
+    arrays = arguments(data, graph)
+    expected = interpret(graph, [a.copy() for a in arrays])
+    found = plan_interpreter.interpret(plan, [a.copy() for a in arrays])
+    for a, b in zip(found, expected, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes() == b.tobytes() or np.array_equal(
+            a.astype(np.float64), b.astype(np.float64), equal_nan=True
+        )
