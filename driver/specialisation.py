@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from ..ir.graph.passes.results import Layout
 from ..ir.lowering.storage import contiguous
 from ..ir.plan.nodes import Place
 from ..tracer import trees
-from ..tracer.staging import Argument, ArraySpec, Computed, Staged, Static
+from ..tracer.staging import Argument, ArraySpec, Computed, OutputSpec, Staged, Static
 from .compiler import Executable, Options, compile_glue, compile_graph
 
 _NUMBERS = (dtypes.FLOAT64, dtypes.INT64, dtypes.BOOL)
@@ -94,9 +94,9 @@ class Specialisation:
             _written(d.parameter, k in written, same.get(k)) for k, d in enumerate(self.dynamics)
         )
         self.fresh, self.outputs = _results(staged, self.executable)
-        self.weak = tuple(
-            isinstance(o, Computed) and o.weak and not getattr(made, "python", False)
-            for o, made in zip(staged.outputs, self.outputs, strict=True)
+        self.finish = tuple(
+            _finish(spec, made, self.fresh)
+            for spec, made in zip(staged.outputs, self.outputs, strict=True)
         )
         entry.load(compile_glue)
         names = [f"leaf{k}" for k in range(len(self.parameters))]
@@ -109,8 +109,11 @@ class Specialisation:
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for arguments with these leaves."""
         found = self._call(*[leaves[d.leaf] for d in self.dynamics])
-        if any(self.weak):
-            found = [x.item() if weak else x for x, weak in zip(found, self.weak, strict=True)]
+        if any(self.finish):
+            found = [
+                x if finish is None else finish(x)
+                for x, finish in zip(found, self.finish, strict=True)
+            ]
         return self.staged.rebuild(list(found))
 
     def difference(self, before: Specialisation | None) -> str:
@@ -138,9 +141,10 @@ class Specialisation:
         """The signature for calls whose arguments have these structures and leaves.
 
         None if Python must help: where an argument or result is built of other than tuples, lists
-        and dicts, or where the trace relies on the values of numbers.
+        and dicts, where a result is an array of rank 0, or where the trace relies on the values of
+        numbers.
         """
-        if self.guards or any(self.weak):
+        if self.guards or any(self.finish):
             return None
         arguments, places, count = _native_trees(structures)
         result, spots, outputs_count = _native_trees((self.staged.out_tree,))
@@ -204,6 +208,23 @@ class Specialisation:
 
     def _raise(self, number: int, status: int) -> None:
         raise self.executable.error(status)
+
+
+def _finish(
+    spec: OutputSpec, made: Output, fresh: Sequence[FreshResult]
+) -> Callable[[Any], Any] | None:
+    """What Python does to an output: the native entry makes NumPy scalars of all of rank 0."""
+    if not (isinstance(spec, Computed) and isinstance(made, FreshOutput)):
+        return None
+    if spec.weak and not made.python:
+        return _number
+    if not spec.scalar and not fresh[made.result].shape:
+        return np.asarray
+    return None
+
+
+def _number(scalar: Any) -> Any:
+    return scalar.item()
 
 
 def _native_trees(
