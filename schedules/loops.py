@@ -11,7 +11,7 @@ from ..ir.loop.nodes import For, LoopKind, LoopProgram
 from . import find
 from .find import LoopName, LoopPlace
 from .legality import carried, kinds, require_reorder, require_term_order
-from .trees import fresh, nest, put, rebind
+from .trees import fresh, nest, put, rebind, rename
 
 
 def split(program: LoopProgram, loop: LoopName, factor: int) -> LoopProgram:
@@ -215,6 +215,7 @@ def merge(program: LoopProgram, first: LoopName, second: LoopName) -> LoopProgra
     joined = replace(a.loop, body=(), partition=partition)
     around = (*a.around, joined)
     moved = rebind(b.loop.body, {b.loop.symbol: ix.of(a.loop.symbol)}, around)
+    moved = rename(moved, around, frozenset(loop.symbol.name for loop in around))
     joined = replace(joined, body=(*a.loop.body, *moved))
     found = carried(LoopPlace(joined, a.path, a.around), private=False)
     if found is not None:

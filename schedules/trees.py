@@ -64,6 +64,25 @@ def _rebind(
     return replace(node, bindings=bindings, guard=open_guards((*old, *guard), known))
 
 
+def rename(
+    nodes: Iterable[Node], around: tuple[For, ...], taken: frozenset[str]
+) -> tuple[Node, ...]:
+    """The nodes with loops renamed whose names loops around them already have."""
+    result: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Block):
+            result.append(node)
+            continue
+        name = fresh(node.symbol.name, taken)
+        if name != node.symbol.name:
+            loop = replace(node, symbol=Symbol(name))
+            mapping = {node.symbol: ix.of(loop.symbol)}
+            node = replace(loop, body=rebind(node.body, mapping, (*around, loop)))
+        body = rename(node.body, (*around, node), taken | {name})
+        result.append(replace(node, body=body))
+    return tuple(result)
+
+
 def open_guards(
     conditions: Iterable[Index], known: Mapping[Symbol, tuple[int, int]]
 ) -> tuple[Index, ...]:

@@ -38,10 +38,10 @@ STREAM_BYTES = 32 << 20
 """A kernel that touches this much pushes its results out of the last cache level by itself."""
 
 
-def schedule(program: LoopProgram, target: Target, threads_hint: int = 2) -> LoopProgram:
+def schedule(program: LoopProgram, target: Target) -> LoopProgram:
     """The program with the loops that its kind of kernel runs fast in; never fails.
 
-    `threads_hint` is the number of workers to expect; results do not depend on it.
+    The number of threads is not asked for: results do not depend on it.
     """
     definitions = tuple(place.block.definition for place in find.blocks(program))
     if rows.matches(definitions):

@@ -166,3 +166,14 @@ def test_random_loop_steps(kernels, same, data):
             except ScheduleError as error:
                 assert error.code == "fuse_kinds"
     same(program, after)
+
+
+def test_merged_loops_have_names_of_their_own(kernel, same):
+    """The second nest brings a loop of the name that the first one's outer loop has."""
+    made = kernel.apply("exp", kernel.input(4, 5))
+    program = kernel.program(kernel.op(ops.Transpose((1, 0)), made), made)
+    first, second = (node.symbol for node in program.body)
+    inner = find.loop(program, second).loop.body[0].symbol
+    after = merge(reorder(program, inner, second), first, inner)
+    assert names(after, find.blocks(program)[1].block.name) == ["i", "i_1"]
+    same(program, after)

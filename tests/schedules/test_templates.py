@@ -248,7 +248,7 @@ def test_large_work_is_shared_and_small_is_not(kernel, kernels):
 
 def test_results_do_not_depend_on_workers(kernel):
     program = make(kernel, "sum long")
-    one, eight = (schedule(program, AVX2, threads_hint=n) for n in (1, 8))
+    one, eight = (schedule(program, AVX2.with_threads(n)) for n in (1, 8))
     assert print_program(one) == print_program(eight)
 
 
