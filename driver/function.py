@@ -93,9 +93,9 @@ class Jit(NativeCallable, Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], settings: Settings):
         functools.update_wrapper(self, function)
-        name = type(getattr(function, "func", function)).__name__
-        if not hasattr(self, "__name__"):  # a partial, or an object with __call__
-            self.__name__ = self.__qualname__ = name
+        if not hasattr(function, "__name__"):  # a partial, or an object with __call__
+            named = getattr(function, "func", type(function))
+            self.__name__ = self.__qualname__ = getattr(named, "__name__", "function")
         self._settings = settings
         self._signature = inspect.signature(function)
         self._names = tuple(self._signature.parameters)
@@ -130,6 +130,12 @@ class Jit(NativeCallable, Generic[P, R]):
         return result
 
     def _run(self, given: list[Any], structure: trees.Structure) -> Any:
+        if any(isinstance(leaf, ArraySpec) for leaf in given):
+            raise ArgumentError(
+                f"{self.__qualname__} is called with the type of an array",
+                None,
+                "call it with arrays; lower() takes types",
+            )
         leaves, copied = native(given, self.__qualname__)
         found = self._find(leaves, structure)
         if self._settings.debug:
@@ -411,6 +417,9 @@ def bind(function: Callable[..., R], params: Any) -> Jit[..., R]:
     return jit(bound)
 
 
-def spec(shape: Sequence[int], dtype: Any = "float64") -> ArraySpec:
+def spec(shape: int | Sequence[int], dtype: Any = "float64") -> ArraySpec:
     """The type of an array argument, in place of an array: for `lower` and `compile`."""
-    return ArraySpec(tuple(int(extent) for extent in shape), dtypes.canonical(dtype))
+    extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    if any(extent < 0 for extent in extents):
+        raise ArgumentError(f"a shape with a negative extent: {extents}")
+    return ArraySpec(extents, dtypes.canonical(dtype))

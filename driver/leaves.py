@@ -56,6 +56,10 @@ def _converted(array: np.ndarray, function: str) -> np.ndarray:
         raise DTypeError(
             f"{function} cannot take a masked array", None, "pass array.data and array.mask"
         )
+    if isinstance(array, np.matrix):
+        raise DTypeError(
+            f"{function} cannot take a matrix: its * is @", None, "pass np.asarray(matrix)"
+        )
     dtype = dtypes.canonical(array.dtype)
     plain = np.asarray(array)
     strided = any(s % dtype.itemsize for s in plain.strides)

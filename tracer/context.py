@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.dtypes import canonical
-from ..ir.errors import LeakError, TraceError
+from ..ir.errors import LeakError, ShapeError, TraceError
 from ..ir.graph.interpreter import evaluate
 from ..ir.graph.nodes import ArrayType, Atom, Constant, Equation, Literal, Var
 from ..ir.graph.ops import GraphOp, Precision
+from ..ir.graph.types import MAX_BYTES, MAX_RANK
 from ..ir.source import Source
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -97,7 +98,13 @@ class Trace:
         self, op: GraphOp, inputs: tuple[Atom, ...], shape: tuple[int, ...], dtype: np.dtype
     ) -> Var:
         """Appends the equation `var: dtype[shape] = op(inputs)` and returns its variable."""
-        var = Var(ArrayType(shape, dtype))
+        kind = ArrayType(shape, dtype)
+        if len(shape) > MAX_RANK or kind.nbytes > MAX_BYTES:
+            raise ShapeError(
+                f"an array of shape {shape} and dtype {dtype} is larger than any memory",
+                here(),
+            )
+        var = Var(kind)
         static = self.static
         for atom in inputs:
             if atom.__class__ is Var and atom not in static:

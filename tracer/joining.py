@@ -363,6 +363,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         width = [given.get(k, (0, 0)) for k in range(x.ndim)]
     plain = map_leaves(lambda n: operator.index(number_of(trace, n)), width)
     widths = np.broadcast_to(np.asarray(plain, np.int64), (x.ndim, 2)).tolist()
+    if any(n < 0 for pair in widths for n in pair):
+        raise ShapeError(
+            f"np.pad by a negative width: {pad_width}", here(), "cut margins off by slicing"
+        )
     if mode == "constant":
         return _padded(trace, x, widths, kwargs.get("constant_values", 0))
     if mode not in ("edge", "reflect", "symmetric", "wrap") or kwargs.get("reflect_type") == "odd":

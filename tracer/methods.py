@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.dtypes import BOOL, canonical
+from ..ir.errors import DTypeError
 from ..ir.graph.ops import Bitcast
 from . import creation, joining, linear, reductions, selection, shapes, sorting
 from .context import here, refused
@@ -106,6 +107,11 @@ class Array(Operators):
     ) -> Any:  # fmt: skip
         """A copy as another type; float to integer saturates."""
         wanted = canonical(dtype, here())
+        if not np.can_cast(self.dtype, wanted, casting):
+            raise DTypeError(
+                f"{self.dtype} cannot be cast to {wanted} by the rule {casting!r}", here(),
+                'choose casting="unsafe"',
+            )  # fmt: skip
         if not copy and wanted == self.dtype:
             return self
         return cast(active(), self, wanted)

@@ -7,6 +7,7 @@ import functools
 import operator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..ir.dtypes import BOOL, INT64, is_float, is_integer
@@ -352,9 +353,9 @@ def nan_to_num(
     a = lift(trace, x)
     if not is_float(a.dtype):
         return fresh(trace, atom_of(trace, a))
-    limits = np.finfo(a.dtype) if a.dtype.kind == "f" else None
-    high = limits.max if posinf is None and limits is not None else posinf
-    low = limits.min if neginf is None and limits is not None else neginf
+    limits = ml_dtypes.finfo(a.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
     infinite = unary(trace, "isinf", a)
     negative = unary(trace, "signbit", a)
     edge = select(trace, negative, lift(trace, low), lift(trace, high))

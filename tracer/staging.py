@@ -7,7 +7,15 @@ arguments, become the outputs of the graph.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,11 +23,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..ir.dtypes import BOOL, FLOAT64, INT64, canonical
-from ..ir.errors import ArgumentError
+from ..ir.errors import ArgumentError, TraceError
 from ..ir.graph.nodes import Atom, Graph, Var
 from ..ir.graph.ops import Precision
 from .clone import Cloner
-from .context import Trace, current, entered
+from .context import Trace, current, entered, here
 from .masked import Masked
 from .methods import Array
 from .traced import Traced, atom_of
@@ -163,7 +171,24 @@ def trace(
             values.append(arguments[-1])
         args, kwargs = unflatten(structure, values)
         result = cloner.redirect(fn)(*args, **kwargs)
+        _check_containers(_hold_static(fn, args, dict(kwargs), static), structure, values)
         return _staged(context, name or str(getattr(fn, "__name__", "function")), arguments, result)
+
+
+def _check_containers(arguments: Any, structure: Structure, values: Sequence[Any]) -> None:
+    """Raises TraceError if the function changed a list, dict or dataclass that it was given.
+
+    The function has copies of the caller's containers, so that such a change would be lost.
+    """
+    leaves, found = flatten(arguments)
+    leaves = [leaf.value if isinstance(leaf, _Held) else leaf for leaf in leaves]
+    if found == structure and all(a is b for a, b in zip(leaves, values, strict=True)):
+        return
+    raise TraceError(
+        "the function changes a container among its arguments (a list, dict or dataclass)",
+        here(),
+        "return the new value instead; arrays in containers can be written to (x[:] = value)",
+    )
 
 
 def _hold_static(
@@ -211,6 +236,12 @@ def _staged(context: Trace, name: str, arguments: list[Array], result: Any) -> S
         if isinstance(leaf, Masked):
             raise leaf.refusal()
         if not isinstance(leaf, Traced):
+            if isinstance(leaf, Generator | Coroutine):
+                raise TraceError(
+                    f"{name} returns a {type(leaf).__name__}, which would run after its trace",
+                    None,
+                    "return a list or tuple, and write no yield and no async in the function",
+                )
             outputs.append(Static(leaf))
             continue
         atom = atom_of(context, leaf)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.dtypes import BOOL, canonical, is_float
+from ..ir.dtypes import BOOL, INT64, canonical, is_float, is_integer
 from ..ir.errors import DTypeError
 from .context import Trace, current, here, refused
 from .eager import run_eagerly
@@ -73,6 +73,7 @@ class Ufunc:
         casting: str = "same_kind",
         order: str = "K",
         subok: bool = True,
+        signature: None = None,
     ) -> Any:
         if dtype is not None:
             wanted = canonical(dtype, here())
@@ -261,7 +262,10 @@ def rounded(trace: Trace, x: Traced, decimals: int) -> Traced:
     factor = _number(trace, 10.0 ** abs(decimals))
     up, down = ("mul", "div") if decimals > 0 else ("div", "mul")
     scaled = unary(trace, "round", binary(trace, up, x, factor))
-    return cast(trace, binary(trace, down, scaled, factor), x.dtype)
+    result = binary(trace, down, scaled, factor)
+    if is_integer(x.dtype) and x.dtype.itemsize < 8:  # past the type's range it wraps, in NumPy
+        result = cast(trace, result, INT64)
+    return cast(trace, result, x.dtype)
 
 
 def clipped(trace: Trace, x: Traced, low: Traced | None, high: Traced | None) -> Traced:

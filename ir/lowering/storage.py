@@ -8,7 +8,7 @@ shrinks to a tile. Done once, after scheduling: no schedule primitive sizes a bu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..expr import index as ix
 from ..expr.index import dynamics
@@ -28,11 +28,12 @@ class Placement:
     extents: tuple[int, ...]
     position: int  # byte offset, for scratch
     per_worker: bool
+    start: Index = ix.ZERO  # the flat position of the first element that is used, if not the box's
 
     def offset(self, index: tuple[Index, ...]) -> Index:
         """The flat position of a logical index in the box, in C order."""
         inside = [ix.subtract(i, low) for i, low in zip(index, self.lows, strict=True)]
-        return ix.flatten(inside, contiguous(self.extents))
+        return ix.subtract(ix.flatten(inside, contiguous(self.extents)), self.start)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,8 +84,30 @@ def place(nodes: tuple[Node, ...]) -> Placements:
                 worker += size
             else:
                 shared += size
-        result[buffer] = Placement(lows, extents, position, per_worker)
+        box = Placement(lows, extents, position, per_worker)
+        if buffer.scope is Scope.REGISTER:
+            box = replace(box, start=_start(box, found, common))
+        result[buffer] = box
     return Placements(result, shared, worker)
+
+
+def _start(box: Placement, accesses: list[_Access], common: tuple[Nest, ...]) -> Index:
+    """What all flat positions in the box owe to the loops outside.
+
+    A tile of axes that were fused (`i = x // 5`, `j = x % 5`) has no box of its own, but its flat
+    positions (`5*i + j = x`) lie at a distance that moves with the tile.
+    """
+    outside = {loop.symbol for loop in common}
+
+    def moves_outside(atom: Atom) -> bool:
+        index = ix.of(atom)
+        return not dynamics(index) and ix.symbols(index) <= outside
+
+    found = {
+        tuple(term for term in box.offset(a.index).terms if moves_outside(term[0]))
+        for a in accesses
+    }
+    return Index(0, found.pop()) if len(found) == 1 else ix.ZERO
 
 
 def _accesses(nodes: Iterable[Node], path: tuple[Nest, ...]) -> Iterator[tuple[Buffer, _Access]]:
