@@ -229,7 +229,7 @@ def compile_graph(
     elements) of inputs that are not C-contiguous. `spare`: further inputs that may be overwritten.
     """
     prepared = prepare(graph, options, written, spare)
-    plan = build_plan(prepared.grouped, written, strides)
+    plan = build_plan(prepared.grouped, written, strides, spare)
     listed = tuple(launches(plan.steps))
     wanted: dict[str, tuple[Group, Strides]] = {}
     for launch in listed:

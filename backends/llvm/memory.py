@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import dtypes as dt
-from ...ir.errors import InternalError
+from ...ir.errors import InternalError, ScheduleError
 from ...ir.expr.nodes import Buffer, Index, Scope
 from .address import Addresses, Environment
 from .builder import FunctionBuilder, Operand, RegisterKey
@@ -185,8 +185,11 @@ class Memory:
         """The key of a register access; its offset must be known by now."""
         split = self.addresses.split_lane(offset)
         if split is None or split[0].terms:
-            raise InternalError(
-                f"the index of register buffer {buffer.name} still moves: unroll its loops"
+            raise ScheduleError(
+                f"the index of register buffer {buffer.name} is not known when code is made",
+                None,
+                "unroll the loops that its index runs over, or keep it in scratch",
+                code="register-index",
             )
         step = split[1]
         return buffer, split[0].const, self.env.lanes if step else 0, step

@@ -56,9 +56,12 @@ class StatementEmitter:
         else:
             results = self._combined(node, offsets, mask)
         for target, offset, value in zip(node.targets, offsets, results, strict=True):
-            if value.lanes and self._uniform(offset):
+            uniform = self._uniform(offset)
+            if value.lanes and uniform:
                 value = self._last(value, mask)
-            values.memory.store(target, offset, value, mask, node.stream)
+            # Lanes that take no part were combined as the identity: nothing is left to mask.
+            combined = uniform and node.combiner is not None
+            values.memory.store(target, offset, value, None if combined else mask, node.stream)
 
     def _uniform(self, offset: Index) -> bool:
         return not self.values.addresses.varies(offset)
