@@ -102,7 +102,7 @@ class Array(Operators):
     # Conversions
 
     def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+        self, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True,
         copy: bool = True,
     ) -> Any:  # fmt: skip
         """A copy as another type; float to integer saturates."""

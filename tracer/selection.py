@@ -353,7 +353,7 @@ def nan_to_num(
     a = lift(trace, x)
     if not is_float(a.dtype):
         return fresh(trace, atom_of(trace, a))
-    limits = ml_dtypes.finfo(a.dtype)
+    limits = ml_dtypes.finfo(a.dtype)  # type: ignore[no-untyped-call]
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     infinite = unary(trace, "isinf", a)
