@@ -39,7 +39,15 @@ class _Runs:
 
 def sort(op: ops.Sort, equation: Equation, builder: Builder) -> None:
     """result = the operand in ascending order along the axis, or the positions that sort it."""
-    _Sorting(op, equation, builder).run()
+    operand, result = equation.inputs[0], equation.outputs[0]
+    if operand.type.shape[op.axis] > 1:
+        _Sorting(op, equation, builder).run()
+        return
+    spatial = builder.axes(operand.type.shape)
+    index = indices(spatial)
+    value = const(0, dtypes.INT64) if op.indices else builder.read(operand, index)
+    target = builder.result(result, "sort")
+    builder.define("sort", spatial, (target,), index, (value,), equation=equation)
 
 
 class _Sorting:
@@ -58,7 +66,7 @@ class _Sorting:
         self.small = dtypes.INT32 if self.extent < 2**31 else dtypes.INT64
 
     def run(self) -> None:
-        length = min(RUN, max(self.extent, 1))
+        length = min(RUN, self.extent)
         spare: _Runs | None = None
         runs = self._target(length, None)
         self._count(runs)
@@ -145,7 +153,7 @@ class _Sorting:
     ) -> None:
         """Moves keys and positions, from the operand or from shorter runs, to their ranks."""
         builder, axis, index = self.builder, self.axis, indices(spatial)
-        last = max(min(target.length, self.extent), 1) - 1
+        last = min(target.length, self.extent) - 1
         place = ix.add(self._start(index, target.length), ix.of(Dynamic(rank, 0, last)))
         outputs: list[Buffer] = []
         values: list[Value] = []

@@ -144,7 +144,7 @@ def test_sort_is_stable_with_nan_last(
 
 
 @pytest.mark.parametrize("positions", [False, True])
-@pytest.mark.parametrize("extent", [31, 32, 33, 64, 65, 100, 300])
+@pytest.mark.parametrize("extent", [2, 31, 32, 33, 64, 65, 100, 300])
 def test_long_sorts_merge_runs(groups: Any, agree: Any, extent: int, positions: bool) -> None:
     for dtype in (dtypes.FLOAT32, dtypes.INT64, dtypes.BOOL):
         g = groups()
