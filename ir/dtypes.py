@@ -14,9 +14,7 @@ from .source import Source
 
 BOOL = np.dtype(np.bool_)
 INT8, INT16, INT32, INT64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64))
-UINT8, UINT16, UINT32, UINT64 = (
-    np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64)
-)
+UINT8, UINT16, UINT32, UINT64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
 FLOAT16, FLOAT32, FLOAT64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

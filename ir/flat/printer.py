@@ -1,9 +1,9 @@
 """Flat programs as text.
 
-    program ::= kernel name(buffer, ...) [shared n bytes] [worker n bytes] [storage] ... node ...
-    storage ::= register buffer | table buffer | scratch buffer at n [per worker]
-    node    ::= for symbol in low..high, ... [kind] [while index >= 0, ...]: node ... | statement
-    statement ::= let name = value ... buffer[offset] [combiner]= value [where index >= 0, ...]
+program ::= kernel name(buffer, ...) [shared n bytes] [worker n bytes] [storage] ... node ...
+storage ::= register buffer | table buffer | scratch buffer at n [per worker]
+node    ::= for symbol in low..high, ... [kind] [while index >= 0, ...]: node ... | statement
+statement ::= let name = value ... buffer[offset] [combiner]= value [where index >= 0, ...]
 """
 
 from __future__ import annotations

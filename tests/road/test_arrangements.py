@@ -92,7 +92,12 @@ def test_arrays_that_cannot_be_compiled(array):
 def test_results_have_the_layout_that_numpy_gives_them():
     @lw.jit
     def f(x, y):
-        return x.T + 1, np.where(x.T > 0, x.T, y.T), x + 1, np.transpose(x[..., None] * 2, (2, 1, 0))
+        return (
+            x.T + 1,
+            np.where(x.T > 0, x.T, y.T),
+            x + 1,
+            np.transpose(x[..., None] * 2, (2, 1, 0)),
+        )
 
     x, y = np.arange(-6.0, 6.0).reshape(3, 4), np.ones((3, 4))
     big = np.arange(30_000, dtype=np.float32).reshape(100, 300)
