@@ -14,7 +14,7 @@ from ..ir.graph.ops import BINARY, UNARY, Cast, Elementwise, Select
 from .context import Trace, here
 from .promotion import common, common_of, floating
 from .traced import Traced, atom_of, converted, filled, fresh, literal, spread
-from .views import Shape, Storage, View
+from .views import Shape, View
 
 _OPS = {name: Elementwise(name) for name in (*UNARY, *BINARY)}
 
@@ -60,13 +60,7 @@ def common_shape(shapes: Sequence[Shape]) -> Shape:
 
 def row_major(*operands: Traced) -> bool:
     """Whether NumPy lays an elementwise result out in C order, as far as can be told."""
-    for x in operands:
-        view = x.elements
-        if len(view.shape) < 2 or (type(view) is Storage and view.strides is not None):
-            continue
-        if not _descending(view):
-            return False
-    return True
+    return all(len(x.elements.shape) < 2 or _descending(x.elements) for x in operands)
 
 
 def _descending(view: View) -> bool:

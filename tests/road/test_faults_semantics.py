@@ -159,3 +159,16 @@ def test_rounding_integers_past_their_range_wraps(dtype):
     x = np.array([limits.max, limits.min, 15, 25], dtype)
     want = np.array([round(int(v) / 10) * 10 for v in x]).astype(dtype)
     np.testing.assert_array_equal(lw.jit(lambda v: np.round(v, -1))(x), want, strict=True)
+
+
+def test_the_result_of_a_fortran_array_is_one():
+    """NumPy keeps the order of axes, so that whether `reshape` copies is not known: refused."""
+
+    def f(x):
+        y = x * 2
+        z = y.reshape(-1)
+        z *= 0
+        return y
+
+    with pytest.raises(TraceError, match="memory layout"):
+        lw.jit(f)(np.asfortranarray(np.arange(6.0).reshape(2, 3)))
