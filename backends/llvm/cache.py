@@ -74,7 +74,7 @@ def code_version() -> str:
     package = Path(__file__).parents[2]
     digest = hashlib.sha256()
     paths = [*package.glob("*.py")]
-    for folder in ("ir", "schedules", "backends"):
+    for folder in ("ir", "schedules", "backends", "driver"):
         paths += (package / folder).rglob("*.py")
     for path in sorted(paths):
         digest.update(str(path.relative_to(package)).encode())

@@ -77,10 +77,10 @@ def run(
     overwritten = {k for k, _ in written}
     for k, (old, new) in enumerate(zip(before, given, strict=True)):
         assert k in overwritten or old.tobytes() == new.tobytes(), "an argument was changed"
-    results = [
-        fresh[s.position].transpose(layout) if s.place is Place.RESULT else given[s.position]
-        for s, layout in zip(made.plan.results, made.layouts, strict=True)
-    ]
+    results = []
+    for slot, layout in zip(made.plan.results, made.layouts, strict=True):
+        array = fresh[slot.position] if slot.place is Place.RESULT else given[slot.position]
+        results.append(array if layout is None else array.transpose(layout))
     return Run(status, results, made)
 
 
