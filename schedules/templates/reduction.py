@@ -59,8 +59,8 @@ def _along(program: LoopProgram, definition: Definition, target: Target) -> Loop
     for loop in kept:
         few *= extent(program, loop)
     lanes = access.lanes(definition, target)
-    if shared and few < 4 and extent(program, terms[0]) > 1:
-        program, block, terms = _chunks(program, block, terms, lanes)
+    if shared and few == 1 and extent(program, terms[0]) > 1:
+        program, block, terms = _chunks(program, block, kept, terms, lanes)
         kept = []
     program = lane_sums(program, block, terms[-1], lanes, WAYS)
     if shared and kept:
@@ -69,7 +69,7 @@ def _along(program: LoopProgram, definition: Definition, target: Target) -> Loop
 
 
 def _chunks(
-    program: LoopProgram, block: str, terms: list[Symbol], lanes: int
+    program: LoopProgram, block: str, kept: list[Symbol], terms: list[Symbol], lanes: int
 ) -> tuple[LoopProgram, str, list[Symbol]]:
     """Partial results of stretches of the outermost reduce loop, for the workers to share.
 
@@ -84,6 +84,7 @@ def _chunks(
     if len(terms) == 1:
         size = -(-size // (WAYS * lanes)) * WAYS * lanes
     program, outer, inner = split_into(program, terms[0], size)
+    program = reorder(program, outer, *kept, inner)  # loops of one turn may stand anywhere
     program = rfactor(program, outer, scope=Scope.SCRATCH)
     program = partition(parallel(program, outer), outer)
     return program, f"{block}.part", [inner, *terms[1:]]

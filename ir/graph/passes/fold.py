@@ -32,7 +32,7 @@ def fold(graph: Graph, store: ConstantStore) -> Graph:
     """`y = op constants` -> a constant y, or a literal where y has rank 0.
 
     Kept as they are: broadcasts and iotas (cheaper computed than read) unless their reader folds,
-    results larger than `SMALL` and than their operands together, equations whose indices are out
+    results larger than `SMALL` and than their operands together (twice that for pads), equations whose indices are out
     of bounds (they fail when the function runs), calls, and many slices of one constant, which as
     places in one array keep the turns of an unrolled loop alike. Arrays come from `store`, so that
     equal work is done once. A gather or scatter whose constant indices are inside need not check.
@@ -86,6 +86,8 @@ class _Folder:
     def is_bounded(self, equation: Equation, result: Var) -> bool:
         """Constants may shrink or be small."""
         size = result.type.nbytes
+        if isinstance(equation.op, ops.Pad):  # channels filled up to whole blocks
+            size //= 2
         read = sum(self.arrays[a].nbytes for a in set(equation.inputs) if a in self.arrays)
         return size <= max(SMALL, read)
 
