@@ -32,10 +32,11 @@ def fold(graph: Graph, store: ConstantStore) -> Graph:
     """`y = op constants` -> a constant y, or a literal where y has rank 0.
 
     Kept as they are: broadcasts and iotas (cheaper computed than read) unless their reader folds,
-    results larger than `SMALL` and than their operands together (twice that for pads), equations whose indices are out
-    of bounds (they fail when the function runs), calls, and many slices of one constant, which as
-    places in one array keep the turns of an unrolled loop alike. Arrays come from `store`, so that
-    equal work is done once. A gather or scatter whose constant indices are inside need not check.
+    results larger than `SMALL` and than their operands together (for pads: than twice those),
+    equations whose indices are out of bounds (they fail when the function runs), calls, and many
+    slices of one constant, which as places in one array keep the turns of an unrolled loop alike.
+    Arrays come from `store`, so that equal work is done once. A gather or scatter whose constant
+    indices are inside need not check.
     """
     return _Folder(store).run(graph)
 
