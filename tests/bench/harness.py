@@ -27,7 +27,8 @@ from typing import Any
 
 ROUNDS = 5
 SAMPLE_SECONDS = 1e-3
-SETTLE_SECONDS = 0.02
+SETTLE_SECONDS = 0.1
+SETTLED_SAMPLES = 5
 ROUND_SECONDS = 1.0
 DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 THREADS = "LOOPWRIGHT_BENCH_THREADS"
@@ -126,6 +127,8 @@ def measure(case: str, contenders: Sequence[Contender], samples: int = 15, goal:
         once = min(timer.repeat(3, 1))
         numbers.append(max(1, round(SAMPLE_SECONDS / max(once, 1e-9))))
         turn += timer.timeit(numbers[-1])
+    if several_threads():
+        samples = min(samples, SETTLED_SAMPLES)
     samples = samples if turn * samples < ROUND_SECONDS else max(3, int(ROUND_SECONDS / turn))
     rounds: dict[str, list[float]] = {c.name: [] for c in contenders}
     least = {c.name: math.inf for c in contenders}
@@ -141,13 +144,18 @@ def measure(case: str, contenders: Sequence[Contender], samples: int = 15, goal:
     return Row(case, {name: tuple(times) for name, times in rounds.items()}, least, goal)
 
 
+def several_threads() -> bool:
+    """Whether this process measures with more than one thread."""
+    return os.environ.get(THREADS, "1") != "1"
+
+
 def settle(timer: timeit.Timer) -> None:
     """Lets the threads of whoever ran before go to sleep, and wakes one's own.
 
-    Pools of several libraries spin for milliseconds after their work and would take a core from
-    the next contender. One thread has nobody to wait for.
+    Pools of some libraries spin for up to 80 ms after their work (seen as processor time of an
+    idle process) and would take a core from the next contender. One thread has nobody to wait for.
     """
-    if os.environ.get(THREADS, "1") != "1":
+    if several_threads():
         time.sleep(SETTLE_SECONDS)
         timer.timeit(1)
 
