@@ -28,6 +28,7 @@ _MACHINES = {
 
 CHUNKS_PER_THREAD = 6
 SPIN_NANOSECONDS = 50_000
+LONGEST_SPIN_NANOSECONDS = 2_000_000
 
 _TEXT = Template("""
 ; ---- thread pool ----------------------------------------------------------------------------
@@ -143,14 +144,18 @@ define internal i32 @generation() {
   ret i32 %generation
 }
 
-; Waits for a generation other than %seen: spins for a while, then sleeps.
+; Waits for a generation other than %seen: spins for a while, then sleeps. A region that is still
+; open is likely to be followed by another, so the while counts from its end; else a worker that
+; woke too late for one region would be asleep again before the next.
 define internal i32 @await_region(i32 %seen) {
 entry:
   %start = call i64 @nanoseconds()
-  %deadline = add i64 %start, $spin
+  %soon = add i64 %start, $spin
+  %limit = add i64 %start, $longest_spin
   br label %spin
 spin:
   %turn = phi i32 [ 0, %entry ], [ %turn_on, %hint ], [ 0, %clock ]
+  %deadline = phi i64 [ %soon, %entry ], [ %deadline, %hint ], [ %until, %clock ]
   %now = call i32 @generation()
   %new = icmp ne i32 %now, %seen
   br i1 %new, label %leave, label %hint
@@ -161,8 +166,14 @@ hint:
   br i1 %tired, label %clock, label %spin
 clock:
   %time = call i64 @nanoseconds()
-  %late = icmp sgt i64 %time, %deadline
-  br i1 %late, label %sleep, label %spin
+  %open = load atomic i32, ptr @busy monotonic, align 4
+  %closed = icmp eq i32 %open, 0
+  %further = add i64 %time, $spin
+  %until = select i1 %closed, i64 %deadline, i64 %further
+  %late = icmp sgt i64 %time, %until
+  %much = icmp sgt i64 %time, %limit
+  %enough = or i1 %late, %much
+  br i1 %enough, label %sleep, label %spin
 sleep:
   %a = atomicrmw add ptr @sleepers, i32 1 seq_cst
   br label %doze
@@ -405,5 +416,6 @@ def threads_text(machine: str) -> str:
         hint_declaration=declaration,
         hint=hint,
         spin=SPIN_NANOSECONDS,
+        longest_spin=LONGEST_SPIN_NANOSECONDS,
         chunks_per_thread=CHUNKS_PER_THREAD,
     )

@@ -6,7 +6,7 @@ dropped: they would slow the peers.
 
 A sample is the time of a statement run often enough to take about a millisecond. In each of five
 rounds the contenders take turns, sample by sample; a round's figure is the median of its samples.
-With several threads a pause and an untimed call stand before each sample.
+With several threads a pause and some untimed calls stand before each sample.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 ROUNDS = 5
 SAMPLE_SECONDS = 1e-3
 SETTLE_SECONDS = 0.1
+WARM_SECONDS = 0.03
 SETTLED_SAMPLES = 5
 ROUND_SECONDS = 1.0
 DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -157,7 +158,9 @@ def settle(timer: timeit.Timer) -> None:
     """
     if several_threads():
         time.sleep(SETTLE_SECONDS)
-        timer.timeit(1)
+        warm = time.perf_counter() + WARM_SECONDS
+        while time.perf_counter() < warm:
+            timer.timeit(1)
 
 
 def table(title: str, rows: Sequence[Row], ours: str = "loopwright") -> None:
