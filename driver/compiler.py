@@ -9,10 +9,13 @@ Kernels are shared by workload key in memory, by content on disk.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,12 +23,9 @@ import numpy.typing as npt
 
 from ..backends.llvm import host, runtime
 from ..backends.llvm.cache import DiskCache, entry_key, folder_from_environment
-from ..backends.llvm.emit import emit_kernel
 from ..backends.llvm.orc import Library
 from ..backends.llvm.plan import arena_bytes, emit_plan, launches
 from ..ir.errors import BoundsError, LoopwrightError, OutOfMemoryError
-from ..ir.flat.cost import estimate
-from ..ir.flat.nodes import FlatProgram
 from ..ir.graph.constants import ConstantStore
 from ..ir.graph.nodes import Graph, Group, GroupedGraph, Var
 from ..ir.graph.ops import Precision
@@ -34,15 +34,9 @@ from ..ir.graph.passes.fuse import group
 from ..ir.graph.passes.layout import block_layout
 from ..ir.graph.passes.pipeline import optimise
 from ..ir.graph.passes.results import Layout, free_layouts
-from ..ir.loop.nodes import LoopProgram
-from ..ir.lowering.flatten import flatten
-from ..ir.lowering.loops import build
 from ..ir.lowering.plan import build as build_plan
-from ..ir.lowering.tensors import lower_group
 from ..ir.plan.nodes import Launch, Plan
 from ..ir.target import Target
-from ..ir.tensor.nodes import TensorProgram
-from ..schedules.templates.default import schedule
 
 Array = npt.NDArray[Any]
 Strides = Mapping[Var, tuple[int, ...]]
@@ -63,17 +57,6 @@ class Options:
     def key(self) -> str:
         """All fields as text, for cache keys."""
         return f"{host.fingerprint(self.target)}|{self.target}|{sorted(self.fast_math)}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Levels:
-    """One kernel at every level of the program."""
-
-    tensor: TensorProgram
-    plain: LoopProgram
-    loop: LoopProgram
-    flat: FlatProgram
-    llvm: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -121,15 +104,6 @@ class Executable:
         )
 
 
-def lower_levels(group: Group, strides: Strides, name: str, options: Options) -> Levels:
-    """One kernel through every level, by its default schedule."""
-    tensor = lower_group(group, strides)
-    plain = build(tensor)
-    loop = schedule(plain, options.target)
-    flat = flatten(LoopProgram(name, loop.params, loop.body), options.fast_math)
-    return Levels(tensor, plain, loop, flat, emit_kernel(flat, options.target))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """A graph after all passes, cut into kernels, and the layout of each of its results."""
@@ -153,6 +127,12 @@ def prepare(
     graph, layouts = free_layouts(graph, {output for _, output in written})
     graph = drop_dead(graph)
     return Prepared(group(graph, (*(i for i, _ in written), *spare)), layouts)
+
+
+@cache
+def _levels() -> ModuleType:
+    """The way down from a group to LLVM, loaded by the first kernel that is not on disk."""
+    return importlib.import_module(".levels", __package__)
 
 
 class KernelStore:
@@ -189,21 +169,21 @@ class KernelStore:
             found = self.disk.get(entry)
             if found is None:
                 group, strides = wanted[key]
-                levels = lower_levels(group, strides, name, options)
-                code = host.compile_object(levels.llvm, options.target)
+                made = _levels().lower_levels(group, strides, name, options)
+                code = host.compile_object(made.llvm, options.target)
                 self.built += 1
-                found = _pack(levels.flat.shared_bytes, estimate(levels.flat), code)
+                found = _pack(made.flat.shared_bytes, made.nanoseconds, code)
                 self.disk.put(entry, found)
             objects[name] = _unpack(found)
         library = Library(
             [code for _, _, code in objects.values()], objects, runtime.load(compile_glue).addresses
         )
-        made: dict[str, Kernel] = {}
+        kernels: dict[str, Kernel] = {}
         for key, name in missing.items():
             scratch, cost, _ = objects[name]
-            made[key] = Kernel(key, name, library[name], scratch, cost, library)
-            self.kernels[name] = made[key]
-        return made
+            kernels[key] = Kernel(key, name, library[name], scratch, cost, library)
+            self.kernels[name] = kernels[key]
+        return kernels
 
 
 def _pack(scratch_bytes: int, nanoseconds: float, code: bytes) -> bytes:

@@ -15,7 +15,8 @@ from ..ir.plan.nodes import Plan
 from ..ir.plan.printer import print_plan
 from ..ir.tensor.printer import print_program as print_tensor
 from ..tracer.staging import Staged
-from .compiler import Levels, Options, launch_strides, lower_levels, prepare
+from .compiler import Options, launch_strides, prepare
+from .levels import Levels, lower_levels
 
 
 class Lowered:

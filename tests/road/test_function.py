@@ -222,21 +222,21 @@ def test_an_exception_inside_the_function_leaves_it_usable():
 
 
 def test_keyboard_interrupt_during_a_compilation(monkeypatch):
-    from loopwright.driver import compiler
+    from loopwright.driver import levels
 
     @lw.jit
     def f(x):
         return x * 3 - 7
 
-    original = compiler.emit_kernel
+    original = levels.emit_kernel
 
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compiler, "emit_kernel", interrupted)
+    monkeypatch.setattr(levels, "emit_kernel", interrupted)
     with pytest.raises(KeyboardInterrupt):
         f(np.ones(3))
-    monkeypatch.setattr(compiler, "emit_kernel", original)
+    monkeypatch.setattr(levels, "emit_kernel", original)
     np.testing.assert_array_equal(f(np.ones(3)), [-4, -4, -4])
 
 

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_graphs import KINDS, arguments, graphs
 
-from loopwright.driver.compiler import Options, lower_levels, prepare
+from loopwright.driver.compiler import Options, prepare
+from loopwright.driver.levels import lower_levels
 from loopwright.ir import dtypes as dt
 from loopwright.ir.errors import BoundsError
 from loopwright.ir.flat.checker import check as check_flat
