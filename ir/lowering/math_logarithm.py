@@ -97,12 +97,15 @@ def _tail_single(fraction: Term) -> Term:
     return square * fma(fraction, -polynomial(fraction, _LOG_SINGLE), 0.5)
 
 
-def _log_parts(whole: Term, fraction: Term) -> Term:
-    """whole * ln 2 + log1p(fraction)."""
+def _log_parts(whole: Term, fraction: Term, more: Term | None = None) -> Term:
+    """whole * ln 2 + log1p(fraction + more), where `more` is below fraction's last place."""
     f = format_of(fraction)
     tail = _tail_single(fraction) if f is SINGLE else _tail_double(fraction)
     high, low = LN2[f]
-    return fma(whole, high, fraction - (tail - whole * low))
+    small = whole * low
+    if more is not None:
+        small = small + fma(-more, fraction, more)
+    return fma(whole, high, fraction - (tail - small))
 
 
 def log(x: Term) -> Term:
@@ -141,36 +144,45 @@ def _scaled_double(fraction: Term, factor: tuple[float, float]) -> tuple[Term, T
 
 def log1p(x: Term) -> Term:
     """log(1 + x), accurate near 0."""
+    return _log1p_sum(x, None)
+
+
+def _log1p_sum(x: Term, lost: Term | None) -> Term:
+    """log(1 + x + lost), where `lost` is below x's last place."""
     f = format_of(x)
     exponent = _exponent((x + 1.0).bits(f.signed))
     # 2^-e in two steps, since it may be subnormal.
-    scale = (lit(f.one + (2 << f.fraction), f.signed) - (exponent << f.fraction)).bits(
-        f.real
-    ) * 0.25
+    four_times = lit(f.one + (2 << f.fraction), f.signed) - (exponent << f.fraction)
+    scale = four_times.bits(f.real) * 0.25
     fraction = fma(x, scale, scale - 1.0)
-    result = _log_parts(f.whole(exponent), fraction)
+    more = None if lost is None else lost * scale
+    result = _log_parts(f.whole(exponent), fraction, more)
     tiny = abs(x) < by_format(x, 2.0**-25, 2.0**-54)
     limited = select(x < math.inf, result, x)
     at_most = select(x.eq(-1.0), lit(-math.inf, x.dtype), math.nan)
     return select(tiny, x, select(x > -1.0, limited, at_most))
 
 
+def _log_of_sum(x: Term, main: Term, rest: Term) -> Term:
+    """log(1 + main + rest), main >= rest >= 0; log(2 x) where x is so large that it is the same."""
+    large = x > by_format(x, 2.0**30, 2.0**60)
+    total = main + rest
+    lost = (main - total) + rest
+    result = _log1p_sum(select(large, x, total), select(large, 0.0, lost))
+    return result + select(large, lit(math.log(2.0), x.dtype), 0.0)
+
+
 def asinh(x: Term) -> Term:
-    """Inverse hyperbolic sine."""
+    """Inverse hyperbolic sine: log(|x| + sqrt(x^2 + 1)) with the sign of x."""
     size = abs(x)
-    large = size > by_format(x, 2.0**30, 2.0**60)
     square = size * size
-    near = size + square / (1.0 + sqrt(square + 1.0))
-    result = log1p(select(large, size, near)) + select(large, lit(math.log(2.0), x.dtype), 0.0)
-    return copysign(result, x)
+    return copysign(_log_of_sum(size, size, square / (1.0 + sqrt(square + 1.0))), x)
 
 
 def acosh(x: Term) -> Term:
-    """Inverse hyperbolic cosine; NaN below 1."""
-    large = x > by_format(x, 2.0**30, 2.0**60)
+    """Inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); NaN below 1."""
     over = x - 1.0
-    near = over + sqrt(fma(over, over, over + over))
-    result = log1p(select(large, x, near)) + select(large, lit(math.log(2.0), x.dtype), 0.0)
+    result = _log_of_sum(x, sqrt(fma(over, over, over + over)), over)
     return select(x < 1.0, math.nan, result)
 
 
