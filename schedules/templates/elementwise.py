@@ -20,6 +20,9 @@ TILE = 64
 """Side of a square that is read along another axis than it is written: runs of whole lines in
 both, and not many pages."""
 
+MOST_LANES = 64
+"""As many lanes as emitters take in one loop."""
+
 VECTORS = 2
 """Vectors written out in a loop, where the work of one does not already fill the pipeline."""
 
@@ -37,7 +40,10 @@ def schedule(program: LoopProgram, definition: Definition, target: Target) -> Lo
     program, loops = fuse_axes(program, block, runs)
     lane = max(range(len(runs)), key=lambda k: (access.contiguity(definition, runs[k][-1]), k))
     lanes = access.lanes(definition, target)
-    vectors = VECTORS if access.cycles(definition) < access.HEAVY else 1
+    vectors = VECTORS
+    if access.cycles(definition) >= access.HEAVY:
+        # A long formula waits for its own results: two of them go step by step, side by side.
+        lanes, vectors = min(2 * lanes, MOST_LANES), 1
     crossed = _crossed(definition, runs, lane)
     outer = [loop for k, loop in enumerate(loops) if k != lane]
     if crossed is not None:
